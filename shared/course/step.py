@@ -1,0 +1,112 @@
+"""The step from one lesson to the next: its files, its changes, its size."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from manifest import Change, Course, Lesson
+from pieces import compare
+
+USUAL_LIMIT = 150  # changed lines of a step
+LARGE_LIMIT = 350  # the same where the manifest says why
+RUN_LEFTOVERS = ("__pycache__", "library.db")  # what running a lesson leaves behind
+
+
+def files_of(folder: Path) -> list[str]:
+    """All files of a lesson but its chapter, as relative POSIX paths, sorted."""
+    found = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not is_leftover(name)]
+        found += [Path(place, name) for name in names if not is_leftover(name)]
+    relative = (path.relative_to(folder).as_posix() for path in found)
+    return sorted(name for name in relative if name != "README.md")
+
+
+def is_leftover(name: str) -> bool:
+    return name.startswith((".", *RUN_LEFTOVERS)) or name.endswith(".pyc")
+
+
+def read(path: Path) -> str:
+    """A file as text, line ends as they are, so that nothing differs unseen."""
+    return path.read_bytes().decode("utf-8", errors="replace")
+
+
+def contents(folder: Path | None) -> dict[str, str]:
+    """Every file of a lesson with its text; nothing for no lesson."""
+    if folder is None:
+        return {}
+    return {name: read(folder / name) for name in files_of(folder)}
+
+
+def actual_changes(before: Path | None, after: Path) -> list[Change]:
+    """What the step really does, file by file.  SyntaxError names the file."""
+    old, new = contents(before), contents(after)
+    changes = []
+    for name in sorted({*old, *new}):
+        try:
+            change = compare(name, old.get(name), new.get(name))
+        except SyntaxError as error:
+            error.filename = f"{after.name}/{name}"
+            raise
+        if change:
+            changes.append(change)
+    return changes
+
+
+def in_reading_order(lesson: Lesson, changes: list[Change]) -> list[Change]:
+    """Changes in the order of the manifest; what it does not name comes last."""
+    order = {change.file: index for index, change in enumerate(lesson.changes)}
+    return sorted(changes, key=lambda change: (order.get(change.file, 99), change.file))
+
+
+def step_of(course: Course, lesson: Lesson) -> list[Change]:
+    """What the lesson really changes, in reading order."""
+    before = course.before(lesson)
+    changes = actual_changes(before.folder if before else None, lesson.folder)
+    return in_reading_order(lesson, changes)
+
+
+def changed_lines(old: str, new: str) -> Iterator[tuple[str, str]]:
+    """("-", line) and ("+", line) for every line that differs."""
+    a, b = old.split("\n"), new.split("\n")
+    matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
+    for tag, a1, a2, b1, b2 in matcher.get_opcodes():
+        if tag != "equal":
+            yield from (("-", line) for line in a[a1:a2])
+            yield from (("+", line) for line in b[b1:b2])
+
+
+def size(before: Path | None, after: Path) -> tuple[int, int]:
+    """Added and removed lines of a step: Python files, blank lines not counted."""
+    old, new = contents(before), contents(after)
+    signs = [
+        sign
+        for name in sorted({*old, *new})
+        if name.endswith(".py")
+        for sign, line in changed_lines(old.get(name, ""), new.get(name, ""))
+        if line.strip()
+    ]
+    return signs.count("+"), signs.count("-")
+
+
+def declaration(changes: list[Change]) -> str:
+    """The tables of the manifest that declare these changes."""
+    lines = []
+    for change in changes:
+        lines += ["", f'[lesson.files."{change.file}"]', f'state = "{change.state}"']
+        for key in ("added", "changed", "removed"):
+            names = getattr(change, key)
+            if names:
+                lines += toml_list(key, names)
+    return "\n".join(lines[1:]) + "\n" if lines else ""
+
+
+def toml_list(key: str, names: tuple[str, ...]) -> list[str]:
+    quoted = [f'"{name}"' for name in names]
+    line = f"{key} = [{', '.join(quoted)}]"
+    if len(line) <= 88:
+        return [line]
+    return [f"{key} = [", *(f"    {name}," for name in quoted), "]"]
