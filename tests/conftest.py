@@ -47,10 +47,11 @@ TIME_LIMIT = 120  # seconds for one run of an app; a run normally takes less tha
 
 # A test sees none of the settings of the person who runs it.  Everything else that
 # Python and SQLite need on the three systems is passed on.
-PASSED_ON = """
-    PATH PATHEXT SYSTEMROOT SYSTEMDRIVE WINDIR COMSPEC TEMP TMP TMPDIR
-    HOME USERPROFILE APPDATA LOCALAPPDATA LD_LIBRARY_PATH
-""".split()
+PASSED_ON = (
+    *("PATH", "PATHEXT", "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC"),
+    *("TEMP", "TMP", "TMPDIR", "HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA"),
+    "LD_LIBRARY_PATH",
+)
 SETTINGS = (
     "LIBRARY",
     "LIBRARY_DB",
@@ -378,6 +379,14 @@ def pytest_collection_modifyitems(config, items):
         (kept if number in config.option.lesson else left_out).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.fixture(scope="session")
+def course_tool():
+    """The modules of the course tool: `course_tool.load("texts").check_text(…)`."""
+    namespace = Namespace(COURSE / "shared" / "course", "course_tool")
+    yield namespace
+    namespace.close()
 
 
 @pytest.fixture(autouse=True)

@@ -12,11 +12,11 @@ if sys.version_info < (3, 11):
         "its own name, for example: python3.11 shared/course list"
     )
 
-from manifest import find_root, load_course  # noqa: E402
+from manifest import Course, find_root, load_course  # noqa: E402
 from verbs import main  # noqa: E402
 
 
-def find_course(root):
+def find_course(root: "Path | None") -> Course:
     return load_course(root.resolve() if root else find_root(Path(__file__).resolve()))
 
 

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import markdown
-from manifest import MANIFEST, Change, Course, Lesson
+from manifest import MANIFEST, Change, Course, CourseError, Lesson
 from step import (
     LARGE_LIMIT,
     USUAL_LIMIT,
@@ -84,36 +84,37 @@ def sealed(course: Course, lesson: Lesson) -> Iterator[str]:
     """The step does what the manifest declares, no more and no less."""
     try:
         actual = {change.file: change for change in step_of(course, lesson)}
-    except SyntaxError as error:
-        yield f"{error.filename}:{error.lineno}: {error.msg}"
+    except CourseError as error:
+        yield str(error)
         return
     declared = {change.file: change for change in lesson.changes}
-    for file in sorted({*actual, *declared}):
-        yield from compared(
+    faults = [
+        fault
+        for file in sorted({*actual, *declared})
+        for fault in compared(
             f"{lesson.name}/{file}",
             declared.get(file, Change(file, "")),
             actual.get(file, Change(file, "")),
         )
-    if actual != declared:
+    ]
+    yield from faults
+    if faults:
         command = f"python3 shared/course verify --seal {lesson.number:02}"
         yield f"{lesson.name}: `{command}` prints what would have to be declared"
 
 
 def compared(where: str, declared: Change, actual: Change) -> Iterator[str]:
+    """How the declared change of a file differs from the actual one."""
     if declared.state != actual.state:
-        said = declared.state or "unchanged"
-        yield f"{where}: is {actual.state or 'unchanged'}, declared {said}"
+        is_, said = (change.state or "unchanged" for change in (actual, declared))
+        yield f"{where}: is {is_}, declared {said}"
         return
     for kind in ("added", "changed", "removed"):
-        have, said = set(getattr(actual, kind)), set(getattr(declared, kind))
-        for name in sorted(have - said):
+        have, names = set(getattr(actual, kind)), set(getattr(declared, kind))
+        for name in sorted(have - names):
             yield f"{where}: {name} is {kind}, which is not declared"
-        for name in sorted(said - have):
+        for name in sorted(names - have):
             yield f"{where}: {name} is declared {kind}, but is not"
-    if declared != actual and set(declared.changed) == set(actual.changed):
-        pairs = [(declared.added, actual.added), (declared.removed, actual.removed)]
-        if all(set(one) == set(other) for one, other in pairs):
-            yield f"{where}: the names are not declared in the order of the file"
 
 
 def small(course: Course, lesson: Lesson) -> Iterator[str]:
@@ -191,9 +192,20 @@ def chapter(course: Course, lesson: Lesson) -> Iterator[str]:
     present = [heading for heading in headings if heading in course.parts]
     if present != [part for part in course.parts if part in present]:
         yield f"{name}: the parts must come in this order: {', '.join(course.parts)}"
+    tasks = [heading for level, heading, _ in sections if level == 3]
+    tasks = [task for task in tasks if re.match(rf"{lesson.number}\.\d", task)]
+    wanted = [
+        f"{lesson.number}.{index} {exercise.name}"
+        for index, exercise in enumerate(lesson.exercises, start=1)
+    ]
+    if tasks != wanted:
+        yield (
+            f"{name}: the exercises are headed {', '.join(tasks) or 'nothing'}; "
+            f"the manifest has {', '.join(wanted) or 'none'}"
+        )
     regions = [region.name for region in text.generated]
-    for needed in ("where", "changes", "exercises"):
-        if needed not in regions and (needed != "exercises" or lesson.exercises):
+    for needed in ("where", "changes"):
+        if needed not in regions:
             yield f"{name}: the block `<!-- generated: {needed} -->` is missing"
 
 

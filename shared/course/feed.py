@@ -169,8 +169,9 @@ def joined(
             regions[-1][1] = max(regions[-1][1], end)
         else:
             regions.append([start, end])
+    ours, theirs = sides
     return [
-        (start, end, *(rewritten(a, side, start, end) for side in sides))
+        (start, end, rewritten(a, ours, start, end), rewritten(a, theirs, start, end))
         for start, end in regions
     ]
 

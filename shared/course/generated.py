@@ -96,18 +96,7 @@ def size_in_words(course: Course, lesson: Lesson) -> str:
     return f"+{added} −{removed} lines"
 
 
-def exercises(course: Course, lesson: Lesson) -> list[str]:
-    lines = []
-    for index, exercise in enumerate(lesson.exercises, start=1):
-        where = f" (`{exercise.file}`)" if exercise.file else ""
-        lines.append(
-            f"{index}. **`{exercise.name}`**{where}: {exercise.task}",
-        )
-    return lines
-
-
 CHAPTER_REGIONS: dict[str, Callable[[Course, Lesson], list[str]]] = {
     "where": where,
     "changes": changes,
-    "exercises": exercises,
 }

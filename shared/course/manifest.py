@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 MANIFEST = Path("shared", "course.toml")
 STATES = ("new", "changed", "removed")
@@ -250,7 +251,7 @@ class Table:
     def fault(self, text: str) -> None:
         self.faults.append(f"{self.where}: {text}" if self.where else text)
 
-    def take(self, key: str, kind: type, default):
+    def take(self, key: str, kind: type, default: Any) -> Any:
         """The value of a key; without a default the key must be there."""
         value = self.rest.pop(key, default)
         if value is None:

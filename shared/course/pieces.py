@@ -8,6 +8,7 @@ the top level).  Comments belong to the piece that follows them.
 from __future__ import annotations
 
 import ast
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from manifest import Change
@@ -41,7 +42,9 @@ def pieces(source: str) -> dict[str, Piece]:
     return found
 
 
-def add(found: dict[str, Piece], name: str, lines: list[str], start: int, end: int):
+def add(
+    found: dict[str, Piece], name: str, lines: list[str], start: int, end: int
+) -> None:
     """Add the lines from `start` (from 0) up to `end`; pieces of one name join."""
     while start < end and not lines[start].strip():
         start += 1
@@ -112,7 +115,7 @@ def compare(file: str, old: str | None, new: str | None) -> Change | None:
     )
 
 
-def only_outermost(names, among) -> tuple[str, ...]:
+def only_outermost(names: Iterable[str], among: Container[str]) -> tuple[str, ...]:
     """Without the methods of classes that are among the names themselves."""
     return tuple(
         name for name in names if name.partition(".")[0] not in among or "." not in name

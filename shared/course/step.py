@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from manifest import Change, Course, Lesson
+from manifest import Change, Course, CourseError, Lesson
 from pieces import compare
 
 USUAL_LIMIT = 150  # changed lines of a step
@@ -42,15 +42,15 @@ def contents(folder: Path | None) -> dict[str, str]:
 
 
 def actual_changes(before: Path | None, after: Path) -> list[Change]:
-    """What the step really does, file by file.  SyntaxError names the file."""
+    """What the step really does, file by file.  CourseError if one is no Python."""
     old, new = contents(before), contents(after)
     changes = []
     for name in sorted({*old, *new}):
         try:
             change = compare(name, old.get(name), new.get(name))
         except SyntaxError as error:
-            error.filename = f"{after.name}/{name}"
-            raise
+            where = f"{after.name}/{name}:{error.lineno}"
+            raise CourseError(f"{where}: {error.msg}") from error
         if change:
             changes.append(change)
     return changes

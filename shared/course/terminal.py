@@ -27,8 +27,10 @@ SETTING = re.compile(r"^[A-Z][A-Z0-9_]*=")
 NOT_COPIED = shutil.ignore_patterns(
     ".git", ".venv", "work", "__pycache__", ".*_cache", ".hypothesis", "library.db*"
 )
-PASSED_ON = ("PATH", "PATHEXT", "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC")
-PASSED_ON += ("TEMP", "TMP", "TMPDIR", "LD_LIBRARY_PATH")
+PASSED_ON = (
+    *("PATH", "PATHEXT", "SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC"),
+    *("TEMP", "TMP", "TMPDIR", "LD_LIBRARY_PATH"),
+)
 
 
 @contextmanager
@@ -122,7 +124,7 @@ class Terminal:
         return done.stdout
 
     def place(self, arguments: list[str]) -> Path:
-        folder = (self.folder / (arguments or [self.root])[0]).resolve()
+        folder = (self.folder / " ".join(arguments)).resolve()
         if not folder.is_dir() or not folder.is_relative_to(self.root):
             raise CourseError(f"cd {' '.join(arguments)}: no such folder in the course")
         return folder

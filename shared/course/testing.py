@@ -56,7 +56,7 @@ def prepare(root: Path) -> Path:
     if not python.exists():
         make_environment(folder)
     print(f"Installing the test packages into {folder} …", file=sys.stderr, flush=True)
-    install = [python, "-m", "pip", "install", "--quiet", *packages]
+    install = [str(python), "-m", "pip", "install", "--quiet", *packages]
     quiet = ["--disable-pip-version-check", "--no-input"]
     if subprocess.run([*install, *quiet], stdout=sys.stderr).returncode:
         raise CourseError(NO_INSTALL.format(folder=folder))

@@ -28,19 +28,19 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import generated
 from manifest import Course, CourseError, Lesson
-from markdown import Block, Text, parse
+from markdown import Block, Generated, Text, parse
 from pieces import pieces
 from step import contents
 from terminal import TIME_LIMIT, Terminal, copy_of
 
 ELISION = "[…]"
-SHOWN_ONLY = ("text", "json", "toml", "yaml", "html", "css", "sql", "markdown")
-SHOWN_ONLY += ("mermaid",)
+SHOWN_ONLY = {"text", "json", "toml", "yaml", "html", "css", "sql", "markdown"}
+SHOWN_ONLY |= {"mermaid"}
 PROMPT = "$ "
 
 
@@ -92,11 +92,15 @@ class Checker:
         self.lesson = lesson
         self.write = write
 
-    def fault(self, block, message: str, detail: list[str] = []) -> str:  # noqa: B006
+    def fault(
+        self, block: Block | Generated, message: str, detail: Iterable[str] = ()
+    ) -> str:
         lines = [f"{self.text.name}:{block.line}: {message}"]
         return "\n".join(lines + [f"    {line}" for line in detail])
 
-    def expect(self, block, wanted: list[str], what: str) -> list[str]:
+    def expect(
+        self, block: Block | Generated, wanted: list[str], what: str
+    ) -> list[str]:
         """Compare a block's lines with what they should be, or write them."""
         if block.lines == wanted:
             return []
@@ -128,7 +132,7 @@ class Checker:
         for block in self.text.blocks:
             try:
                 faults += self.quoted(block)
-            except CourseError as error:
+            except (CourseError, SyntaxError) as error:
                 faults.append(self.fault(block, str(error)))
         return faults
 

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import checks
 import feed
@@ -164,7 +165,7 @@ def verify(course: Course, options: argparse.Namespace) -> int:
     for fault in faults:
         print(fault)
     if faults:
-        print(f"verify: {len(faults)} faults")
+        print(f"verify: {len(faults)} {'fault' if len(faults) == 1 else 'faults'}")
         return 1
     print("verify: everything holds")
     return 0
@@ -234,7 +235,7 @@ class Parser(argparse.ArgumentParser):
     def format_usage(self) -> str:
         return self.help_text.split("\n\n")[0] + "\n"
 
-    def error(self, message: str):
+    def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
         self.exit(2, f"{message}\n")
 
