@@ -712,6 +712,43 @@ def test_the_tool_runs_as_a_folder_from_anywhere(tmp_path):
     assert done.returncode == 0 and "verify" in done.stdout
 
 
+# test
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("ensurepip is not available. On Debian/Ubuntu", "ensurepip is missing"),
+        ("/usr/bin/python3: No module named venv", "the module venv is missing"),
+        ("Permission denied: 'x'", "Permission denied: 'x'"),
+    ],
+)
+def test_a_missing_venv_is_told_with_its_mend(
+    course_tool, tmp_path, monkeypatch, words, reason
+):
+    testing = course_tool.load("testing")
+    broken = tmp_path / "broken.py"
+    broken.write_text(f"print({words!r})\nraise SystemExit(1)\n", encoding="utf-8")
+    run = subprocess.run
+
+    def refuse(command, **options):
+        if "venv" in command:
+            command = [sys.executable, str(broken)]
+        return run(command, **options)
+
+    monkeypatch.setattr(testing.subprocess, "run", refuse)
+    with pytest.raises(course_tool.load("manifest").CourseError) as error:
+        testing.make_environment(tmp_path / ".venv")
+    assert reason in str(error.value)
+    assert "sudo apt install python3-venv" in str(error.value)
+
+
+def test_the_packages_are_pinned(course_tool):
+    packages = course_tool.load("testing").pinned_packages(COURSE)
+    assert packages
+    assert all("==" in package for package in packages)
+
+
 # feed
 
 

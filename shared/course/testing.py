@@ -53,7 +53,7 @@ def prepare(root: Path) -> Path:
     installed = mark.read_text(encoding="utf-8").strip() if mark.is_file() else ""
     if python.exists() and installed == wanted:
         return python
-    if not python.exists():
+    if not has_pip(python):
         make_environment(folder)
     print(f"Installing the test packages into {folder} …", file=sys.stderr, flush=True)
     install = [str(python), "-m", "pip", "install", "--quiet", *packages]
@@ -64,11 +64,20 @@ def prepare(root: Path) -> Path:
     return python
 
 
+def has_pip(python: Path) -> bool:
+    """Whether this Python starts and has pip (an attempt may have left half of one)."""
+    try:
+        command = [str(python), "-m", "pip", "--version"]
+        return subprocess.run(command, capture_output=True).returncode == 0
+    except OSError:
+        return False
+
+
 def make_environment(folder: Path) -> None:
     """Make a virtual environment; CourseError says what to install for it."""
     print(f"Making {folder} …", file=sys.stderr, flush=True)
     done = subprocess.run(
-        [sys.executable, "-m", "venv", str(folder)],
+        [sys.executable, "-m", "venv", "--clear", str(folder)],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         encoding="utf-8",

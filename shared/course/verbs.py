@@ -22,12 +22,16 @@ from manifest import Course, CourseError
 
 @dataclass(frozen=True)
 class Verb:
-    """`run(course, options)` returns the exit status."""
+    """`run(course, options)` returns the exit status.
+
+    With `passes_on`, arguments that are not the verb's own are `options.arguments`.
+    """
 
     summary: str
     help: str
     arguments: Callable[[argparse.ArgumentParser], object]
     run: Callable[[Course, argparse.Namespace], int]
+    passes_on: bool = False
 
 
 def number(text: str) -> int:
@@ -108,8 +112,9 @@ Examples:
   python3 shared/course test
   python3 shared/course test --lesson=07
 """,
-    lambda parser: parser.add_argument("arguments", nargs=argparse.REMAINDER),
+    lambda parser: None,
     test,
+    passes_on=True,
 )
 
 
@@ -258,7 +263,10 @@ def main(arguments: list[str], find_course: Callable[[Path | None], Course]) -> 
     verb = VERBS[name]
     parser = Parser(verb.help)
     verb.arguments(parser)
-    options = parser.parse_args(rest)
+    if verb.passes_on:
+        options, options.arguments = parser.parse_known_args(rest)
+    else:
+        options = parser.parse_args(rest)
     try:
         return verb.run(find_course(options.root), options)
     except CourseError as error:
