@@ -118,17 +118,17 @@ def compared(where: str, declared: Change, actual: Change) -> Iterator[str]:
 
 
 def small(course: Course, lesson: Lesson) -> Iterator[str]:
-    """A step has at most 150 lines, or 350 where the manifest may and does say why."""
+    """A step adds at most 150 statements, or 350 where the manifest says why."""
     before = course.before(lesson)
-    lines = sum(size(before.folder if before else None, lesson.folder))
+    added, _ = size(before.folder if before else None, lesson.folder)
     if lesson.why_large and lesson.number not in course.large:
         yield f"{MANIFEST_NAME}: lesson {lesson.number} has why_large, but may not"
     if len(course.large) > LARGE_COUNT:
         yield f"{MANIFEST_NAME}: more than {LARGE_COUNT} lessons in `large`"
     is_large = lesson.number in course.large and bool(lesson.why_large)
     limit = LARGE_LIMIT if is_large else USUAL_LIMIT
-    if lines > limit:
-        yield f"{lesson.name}: the step has {lines} changed lines, the limit is {limit}"
+    if added > limit:
+        yield f"{lesson.name}: the step adds {added} statements, the limit is {limit}"
 
 
 def exercises(lesson: Lesson) -> Iterator[str]:
@@ -361,7 +361,7 @@ def sizes(course: Course) -> Iterator[str]:
             added, removed = size(before.folder if before else None, lesson.folder)
             prose = prose_lines(lesson)
             yield (
-                f"{lesson.name}  +{added:<3} −{removed:<3} = {added + removed:>3} lines"
+                f"{lesson.name}  statements +{added:<3} −{removed:<3}"
                 f"   prose {prose:>3}   {lesson.title}"
             )
 

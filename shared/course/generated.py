@@ -92,8 +92,8 @@ def size_in_words(course: Course, lesson: Lesson) -> str:
     before = course.before(lesson)
     added, removed = size(before.folder if before else None, lesson.folder)
     if not removed:
-        return f"{added} lines"
-    return f"+{added} −{removed} lines"
+        return f"{added} statements"
+    return f"+{added} −{removed} statements"
 
 
 CHAPTER_REGIONS: dict[str, Callable[[Course, Lesson], list[str]]] = {

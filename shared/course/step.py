@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import io
 import os
-from collections.abc import Iterator
+import tokenize
 from pathlib import Path
 
 from manifest import Change, Course, CourseError, Lesson
 from pieces import compare
 
-USUAL_LIMIT = 150  # changed lines of a step
+USUAL_LIMIT = 150  # statements that a step may add or change
 LARGE_LIMIT = 350  # the same where the manifest says why
+QUOTES = ('"', "'", 'r"', "r'")
+LAYOUT = (tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT)
 RUN_LEFTOVERS = ("__pycache__", "library.db")  # what running a lesson leaves behind
 
 
@@ -69,27 +73,39 @@ def step_of(course: Course, lesson: Lesson) -> list[Change]:
     return in_reading_order(lesson, changes)
 
 
-def changed_lines(old: str, new: str) -> Iterator[tuple[str, str]]:
-    """("-", line) and ("+", line) for every line that differs."""
-    a, b = old.split("\n"), new.split("\n")
-    matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
-    for tag, a1, a2, b1, b2 in matcher.get_opcodes():
-        if tag != "equal":
-            yield from (("-", line) for line in a[a1:a2])
-            yield from (("+", line) for line in b[b1:b2])
+def statements(source: str) -> list[str]:
+    """The statements of a Python file, one line each, without what only dresses them.
+
+    A statement that is wrapped over five lines counts once. Blank lines, comments,
+    docstrings and imports count nothing: they make a step no harder to follow.
+    """
+    found: list[str] = []
+    words: list[str] = []
+    with contextlib.suppress(SyntaxError, tokenize.TokenError):  # told elsewhere
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.NEWLINE:
+                is_text_only = all(word.startswith(QUOTES) for word in words)
+                if not is_text_only and words[0] not in ("import", "from"):
+                    found.append(" ".join(words))
+                words = []
+            elif token.type not in LAYOUT:
+                words.append(token.string)
+    return found
 
 
 def size(before: Path | None, after: Path) -> tuple[int, int]:
-    """Added and removed lines of a step: Python files, blank lines not counted."""
+    """Added and removed statements of a step; a changed one counts as both."""
     old, new = contents(before), contents(after)
-    signs = [
-        sign
-        for name in sorted({*old, *new})
-        if name.endswith(".py")
-        for sign, line in changed_lines(old.get(name, ""), new.get(name, ""))
-        if line.strip()
-    ]
-    return signs.count("+"), signs.count("-")
+    added = removed = 0
+    for name in sorted({*old, *new}):
+        if name.endswith(".py"):
+            a, b = statements(old.get(name, "")), statements(new.get(name, ""))
+            matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
+            for tag, a1, a2, b1, b2 in matcher.get_opcodes():
+                if tag != "equal":
+                    added += b2 - b1
+                    removed += a2 - a1
+    return added, removed
 
 
 def declaration(changes: list[Change]) -> str:
