@@ -29,6 +29,7 @@ exercise function and the outcome of every test are kept as JSON lines for
 from __future__ import annotations
 
 import builtins
+import faulthandler
 import functools
 import importlib.util
 import json
@@ -290,6 +291,8 @@ class Recorder:
             except BaseException as error:
                 record["raised"] = f"{type(error).__name__}: {error}"
                 raise
+            finally:
+                self.calls[name] = record  # a recursive call came in between
             record["returned"] = short(result)
             return result
 
@@ -369,14 +372,19 @@ def pytest_generate_tests(metafunc):
 
 
 def pytest_collection_modifyitems(config, items):
-    """With --lesson, leave out what is about no lesson or about other ones."""
+    """With --lesson, leave out what is about no lesson or about other ones.
+
+    With --record, leave out what began in an earlier run: it did not come back.
+    """
     if not config.option.lesson:
         return
+    began = already_begun(config.option.record)
     kept, left_out = [], []
     for item in items:
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         number = parameters.get("lesson")
-        (kept if number in config.option.lesson else left_out).append(item)
+        wanted = number in config.option.lesson and item.nodeid not in began
+        (kept if wanted else left_out).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left_out)
 
@@ -427,24 +435,64 @@ def library(tmp_path):
     return Library(folder)
 
 
+def already_begun(record: Path | None) -> set[str]:
+    if record is None or not record.is_file():
+        return set()
+    lines = record.read_text(encoding="utf-8").split("\n")
+    return {json.loads(line)["test"] for line in lines if line.endswith("}")}
+
+
+def write_record(item, outcome: str, **more: object) -> None:
+    """With --record, one line about a test: its name, what it says, its outcome."""
+    if item.config.option.record is None:
+        return
+    marker = item.get_closest_marker("task")
+    line = {
+        "test": item.nodeid,
+        "says": (item.function.__doc__ or item.originalname).strip(),
+        "tasks": list(marker.args) if marker else [],
+        "outcome": outcome,
+    }
+    with item.config.option.record.open("a", encoding="utf-8", newline="\n") as lines:
+        lines.write(json.dumps(line | more, ensure_ascii=False) + "\n")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item, nextitem):
+    """With --record, a test that does not end takes the whole process with it.
+
+    `check` then goes on behind it; a loop inside one process cannot be stopped in
+    another way that works on every system.
+    """
+    seconds = float(os.environ.get("COURSE_TEST_SECONDS", "0"))
+    if item.config.option.record is None or not seconds:
+        return (yield)
+    write_record(item, "began")
+    faulthandler.dump_traceback_later(seconds, exit=True)
+    try:
+        return (yield)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+def pytest_assertrepr_compare(config, op, left, right):
+    """Keeps what a failing comparison expected; pytest explains it as always."""
+    config.course_expected = short(right) if op == "==" else None
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item, call):
-    """With --record, one line per test: outcome, task, last calls, message."""
+    """With --record, keep the outcome, the last calls and the message."""
     report = yield
-    record = item.config.option.record
-    if record and (report.when == "call" or report.failed):
-        marker = item.get_closest_marker("task")
+    if report.when == "call" or report.failed:
         watch = getattr(item, "course_recorder", None)
-        line = {
-            "test": item.nodeid,
-            "says": (item.function.__doc__ or item.originalname).strip(),
-            "tasks": list(marker.args) if marker else [],
-            "outcome": report.outcome,
-            "calls": watch.calls if watch else {},
-        }
+        more: dict[str, object] = {"calls": watch.calls if watch else {}}
         if call.excinfo is not None:
-            line["error"] = call.excinfo.typename
-            line["message"] = call.excinfo.exconly()
-        with record.open("a", encoding="utf-8") as lines:
-            lines.write(json.dumps(line, ensure_ascii=False) + "\n")
+            more["error"] = call.excinfo.typename
+            more["message"] = call.excinfo.exconly()
+            expected = getattr(item.config, "course_expected", None)
+            if expected and isinstance(call.excinfo.value, AssertionError):
+                more["expected"] = expected
+        item.config.course_expected = None
+        write_record(item, report.outcome, **more)
     return report

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+import check as checking
 import checks
+import exercises
 import feed
 import show
 import testing
@@ -207,10 +209,157 @@ Example:
     verify,
 )
 
+
+def say(lines: Iterable[str]) -> int:
+    for line in lines:
+        print(line)
+    return 0
+
+
+def start(course: Course, options: argparse.Namespace) -> int:
+    return say(exercises.start(course, course.lesson(options.lesson), options.keep))
+
+
+def start_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lesson", type=number)
+    parser.add_argument("--keep", action="store_true")
+
+
+START = Verb(
+    "gives you a lesson with the exercises emptied",
+    """
+usage: python3 shared/course start LESSON [--keep]
+
+Copies a lesson to work/lesson-NN with the functions of its exercises emptied.
+Edit the files there, and only there.
+
+  --keep    your own solutions of earlier lessons come along
+
+Example:
+  python3 shared/course start 07
+""",
+    start_arguments,
+    start,
+)
+
+
+def check(course: Course, options: argparse.Namespace) -> int:
+    lesson = course.lesson(options.lesson)
+    folder = options.folder or exercises.work_folder(course, lesson)
+    if options.watch:
+        checking.watch(course, lesson, folder)
+    verdicts = checking.check(course, lesson, folder)
+    say(checking.told(course, lesson, folder, verdicts))
+    return 0 if all(verdict.solved for verdict in verdicts) else 1
+
+
+def check_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lesson", type=number)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--watch", action="store_true")
+
+
+CHECK = Verb(
+    "tells what already works in your copy",
+    """
+usage: python3 shared/course check LESSON [--folder DIR] [--watch]
+
+Runs the tests of a lesson's exercises against work/lesson-NN and tells for each
+exercise what was called, what came back and what was expected. The exit status is 0
+when all are solved.
+
+  --folder DIR   your copy is there, inside the course or anywhere else
+  --watch        check again at every save; Ctrl+C ends it
+
+Example:
+  python3 shared/course check 07
+""",
+    check_arguments,
+    check,
+)
+
+
+def hint(course: Course, options: argparse.Namespace) -> int:
+    lesson = course.lesson(options.lesson)
+    return say(exercises.hint(course, lesson, options.exercise))
+
+
+def exercise_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lesson", type=number)
+    parser.add_argument("exercise")
+
+
+HINT = Verb(
+    "the next hint for an exercise",
+    """
+usage: python3 shared/course hint LESSON EXERCISE
+
+Shows the next hint for an exercise: a question, and what leads on from it. After
+the last one all are shown again.
+
+Example:
+  python3 shared/course hint 07 pack
+""",
+    exercise_arguments,
+    hint,
+)
+
+
+def solution(course: Course, options: argparse.Namespace) -> int:
+    lesson = course.lesson(options.lesson)
+    return say(exercises.solution(lesson, options.exercise))
+
+
+SOLUTION = Verb(
+    "the reference for an exercise, and why it is so",
+    """
+usage: python3 shared/course solution LESSON EXERCISE
+
+Shows how the lesson itself solves an exercise, and why so. Other ways can be just
+as right: `check` decides.
+
+Example:
+  python3 shared/course solution 07 pack
+""",
+    exercise_arguments,
+    solution,
+)
+
+
+def reset(course: Course, options: argparse.Namespace) -> int:
+    lesson = course.lesson(options.lesson)
+    return say(exercises.reset(course, lesson, options.exercise))
+
+
+def reset_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lesson", type=number)
+    parser.add_argument("exercise", nargs="?")
+
+
+RESET = Verb(
+    "begins a lesson or an exercise anew",
+    """
+usage: python3 shared/course reset LESSON [EXERCISE]
+
+Empties your copy of a lesson again, or one exercise in it. What you had is kept
+beside it, as work/lesson-NN-old-1.
+
+Example:
+  python3 shared/course reset 07 pack
+""",
+    reset_arguments,
+    reset,
+)
+
 VERBS = {
     "list": LIST,
     "diff": DIFF,
     "test": TEST,
+    "start": START,
+    "check": CHECK,
+    "hint": HINT,
+    "solution": SOLUTION,
+    "reset": RESET,
     "feed": FEED,
     "verify": VERIFY,
 }
@@ -263,10 +412,10 @@ def main(arguments: list[str], find_course: Callable[[Path | None], Course]) -> 
     verb = VERBS[name]
     parser = Parser(verb.help)
     verb.arguments(parser)
-    if verb.passes_on:
-        options, options.arguments = parser.parse_known_args(rest)
-    else:
-        options = parser.parse_args(rest)
+    options, others = parser.parse_known_args(rest)
+    if others and not verb.passes_on:
+        parser.error(f"what is {' '.join(others)}?")
+    options.arguments = others
     try:
         return verb.run(find_course(options.root), options)
     except CourseError as error:
