@@ -98,16 +98,18 @@ def show(result: dict) -> None:
 def main() -> int:
     """Answer one question; exit status 1 for a fault of input, 2 for wrong usage."""
     parser = argparse.ArgumentParser(description="Find what fits a question.")
-    parser.add_argument("question", help="a question, or - to read it from input")
+    parser.add_argument(
+        "question", type=decoded, help="a question, or - to read it from input"
+    )
     parser.add_argument("--library", metavar="DIR", help="a folder of Markdown files")
     parser.add_argument("--budget", type=int, default=2400, help="characters to fill")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    options = parser.parse_args([decoded(argument) for argument in sys.argv[1:]])
+    options = parser.parse_args()
     try:
-        question = options.question
-        if question == "-":  # a shell that eats quotes or letters is no obstacle then
-            question = sys.stdin.buffer.read().decode("utf-8-sig").strip()
-        result = ask(question, options)
+        if options.question == "-":  # for shells that eat quotes or letters
+            with open(0, "rb") as source:
+                options.question = source.read().decode("utf-8-sig").strip()
+        result = ask(options.question, options)
     except (ValueError, OSError) as error:
         print(safe(f"error: {error}"), file=sys.stderr)
         result = {"status": "error", "reason": "bad_input", "message": str(error)}

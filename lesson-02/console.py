@@ -18,18 +18,18 @@ def run(main: Callable[[], int]) -> None:
     It writes UTF-8 whatever the locale; what that cannot hold is shown as an escape.
     Ctrl+C, or a reader that stops reading (as `head` does), is no reason to complain.
     """
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None if it was closed
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
-        status = main()
-        sys.stdout.flush()
+        status: int | str = main()
+        print(end="", flush=True)  # now, where a full disk is still noticed
     except KeyboardInterrupt:
         status = 130  # what shells report for a program that Ctrl+C ended
-    except BrokenPipeError:
+    except OSError as error:
         # Python flushes once more at its end: let that go nowhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 0
-    sys.exit(status)
+        status = 0 if isinstance(error, BrokenPipeError) else f"error: {error}"
+    sys.exit(status)  # a text goes to stderr, and the status is 1
 
 
 def safe(text: str) -> str:

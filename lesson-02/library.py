@@ -3,17 +3,26 @@
 import difflib
 import os
 import re
-import unicodedata
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import normalize
 
 # The keys of front matter that this program understands; it ignores all others.
 KEYS = ("id", "title", "url", "lang", "revision")
-KEY_LINE = re.compile(r"(?P<key>[^\s:#][^:]*?)\s*:(?:\s+(?P<value>.*))?")
+KEY_LINE = re.compile(r"(?P<key>[^\s:#][^:]*):(?:\s+(?P<value>.*))?")
 QUOTED = re.compile(r"""^(["'])((?:(?!\1).)*)\1$""")
 # Control characters, and halves of characters that come from broken file names.
 CONTROLS = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff]")
+# Other letters that look like those of the keys, and what they look like.
+ALIKE = str.maketrans("агеіорѕтԁӏѵıαερτινυοη", "areiopstdlviaeptivuon")
+# A fenced block as a whole, or else a heading and its text: none is seen in a block.
+HEADING = re.compile(
+    r"^ {0,3}(`{3,}(?!.*`)|~{3,})(?s:.*?)(?:^ {0,3}\1[`~]*[ \t]*$|\Z)"
+    r"|^ {0,3}#{1,6}[ \t]+(?!#+[ \t]*$)"
+    r"(?P<text>[^ \t\n](?:[ \t]*+[^ \t\n])*?)(?:[ \t]+#+)?[ \t]*$",
+    re.MULTILINE,
+)
 # A run of letters and digits is a word; a Chinese character is one by itself.
 WORD = re.compile(r"[\u4e00-\u9fff]|[^\W_\u4e00-\u9fff]+")
 
@@ -34,7 +43,8 @@ class Fault(ValueError):
     """Why a file was left out: its relative path, the line (from 1), the mend."""
 
     def __init__(self, file: str, line: int, reason: str) -> None:
-        super().__init__(f"{file}:{line}: {reason}")
+        # With a line end in it, a name could pass for a message of its own.
+        super().__init__(file.replace("\n", "\\n") + f":{line}: {reason:.500}")
         self.file, self.line, self.reason = file, line, reason
 
 
@@ -55,12 +65,15 @@ def load(folder: Path | str) -> tuple[list[Document], list[Fault]]:
     one of them. Raises ValueError if there is no such folder.
     """
     root = Path(folder)
-    if not root.is_dir():
-        raise ValueError(f"there is no library folder {root}")
+    if not root.is_dir() or not os.access(root, os.R_OK):
+        raise ValueError(f"there is no library folder {root} that can be read")
     found: list[tuple[str, Document]] = []
     faults: list[Fault] = []
     for path in root.rglob("*"):
-        name = path.relative_to(root).as_posix()
+        # Names are UTF-8 on the disk, also for a Python that runs in another locale.
+        name = os.fsencode(path.relative_to(root).as_posix()).decode(
+            "utf-8", "surrogateescape"
+        )
         hidden = any(piece.startswith(".") for piece in name.split("/"))
         try:
             if not hidden and (path.is_dir() or path.suffix.lower() == ".md"):
@@ -75,8 +88,8 @@ def load(folder: Path | str) -> tuple[list[Document], list[Fault]]:
         for name, document in found
         if times[document.id] > 1
     ]
-    documents = [document for _, document in found if times[document.id] == 1]
-    return sorted(documents, key=lambda document: document.id), sorted(faults, key=str)
+    ordered = sorted(found, key=lambda pair: pair[1].id)
+    return [d for _, d in ordered if times[d.id] == 1], sorted(faults, key=str)
 
 
 def read(path: Path, name: str, root: Path) -> list[Document]:
@@ -92,11 +105,10 @@ def read(path: Path, name: str, root: Path) -> list[Document]:
         os.scandir(path).close()  # or a folder without read permission goes unnoticed
         return []
     check("name", name, name, 1)
-    raw = path.read_bytes()
     try:
-        text = raw.decode("utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = raw[: error.start].count(b"\n") + 1
+        line = len(re.split(rb"\r\n?|\n", error.object[: error.start]))
         raise Fault(name, line, "is not UTF-8: save it in that encoding") from None
     # One kind of line end, so that the same text is the same document everywhere.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -104,9 +116,10 @@ def read(path: Path, name: str, root: Path) -> list[Document]:
     body = "\n".join(lines[first:])
     return [
         Document(
-            id=unicodedata.normalize("NFC", values.get("id", name[:-3])),
+            id=normalize("NFC", values.get("id", name[:-3])),
             title=values.get("title")
-            or (re.findall(r"^#{1,6}[ \t]+(.+)", body, re.MULTILINE) or [path.stem])[0],
+            or next(filter(None, (m["text"] for m in HEADING.finditer(body))), "")
+            or Path(name).stem,
             url=values.get("url") or name,
             body=body,
             lang=values.get("lang", ""),
@@ -130,17 +143,16 @@ def front_matter(lines: list[str], name: str) -> tuple[dict[str, str], int]:
     values: dict[str, str] = {}
     key = ""
     for number, line in enumerate(lines[1:end], start=2):
-        if not line.strip() or line.startswith("#"):
+        if not line.strip() or line.lstrip().startswith("#"):
             continue
         if line.startswith((" ", "\t", "- ")) or line == "-":
             # Indented or listed: it belongs to the key above it.
             if not key or key in KEYS:
                 raise Fault(name, number, f"{line!r} must stand on a 'key: value' line")
             continue
-        match = KEY_LINE.fullmatch(line)
-        if not match:
+        if not (match := KEY_LINE.fullmatch(line)):
             raise Fault(name, number, f"{line!r} is not a 'key: value' line")
-        key, value = match["key"], (match["value"] or "").strip()
+        key, value = match["key"].rstrip(), (match["value"] or "").strip()
         if key in values:
             raise Fault(name, number, f"the key {key} is given twice")
         if key in KEYS:
@@ -153,7 +165,7 @@ def front_matter(lines: list[str], name: str) -> tuple[dict[str, str], int]:
 
 def check(key: str, value: str, name: str, line: int) -> None:
     """Raise Fault if a known key has a value it cannot have."""
-    if CONTROLS.search(value) or key == "id" and not value:
+    if CONTROLS.search(value) or key == "id" and not value.strip():
         raise Fault(name, line, f"{key} is empty or holds a control character")
     if key == "revision" and not re.fullmatch(r"[1-9][0-9]{0,8}", value):
         raise Fault(name, line, f"revision must be a number from 1 on, not {value!r}")
@@ -161,9 +173,9 @@ def check(key: str, value: str, name: str, line: int) -> None:
 
 def near_miss(key: str) -> str | None:
     """Return the known key that `key` is probably meant to be, or None."""
-    plain = re.sub(r"[\W_]", "", key).casefold()
-    close = difflib.get_close_matches(plain, KEYS, n=1, cutoff=0.75)
-    return close[0] if close and close[0][0] == plain[0] else None
+    plain = re.sub(r"[\W_]", "", normalize("NFKC", key)).casefold().translate(ALIKE)
+    close = difflib.get_close_matches(plain, KEYS, cutoff=0.75)
+    return next((known for known in close if known[0] == plain[0]), None)
 
 
 def relevance(question: str, text: str) -> int:
