@@ -152,7 +152,7 @@ def run_tests(
         for exercise in lesson.exercises
         if exercise.is_emptied and "." not in exercise.function
     ]
-    with tempfile.TemporaryDirectory(prefix="check-") as place:
+    with tempfile.TemporaryDirectory(prefix="check-", dir=env.get("TMPDIR")) as place:
         record = Path(place, "record.jsonl")
         arguments = [
             "tests",
@@ -172,6 +172,7 @@ def run_tests(
             "COURSE_TEST_SECONDS": str(TEST_SECONDS),
             "PYTHONDONTWRITEBYTECODE": "1",
             "PYTHONUTF8": "1",
+            "HYPOTHESIS_STORAGE_DIRECTORY": str(Path(place, "hypothesis")),
         }
         deadline = time.monotonic() + ALL_SECONDS
         output = ""

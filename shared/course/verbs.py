@@ -15,8 +15,11 @@ from typing import NoReturn
 
 import check as checking
 import checks
+import doctor
 import exercises
 import feed
+import grade
+import page
 import show
 import testing
 from manifest import Course, CourseError
@@ -67,6 +70,14 @@ Example:
 
 def diff(course: Course, options: argparse.Namespace) -> int:
     before, after = (course.lesson(each) for each in (options.before, options.after))
+    if options.html:
+        text = page.page(course, before, after, options.text)
+        try:
+            options.html.write_text(text, encoding="utf-8", newline="\n")
+        except OSError as error:
+            raise CourseError(f"the page cannot be written: {error}") from error
+        print(f"written: {options.html}")
+        return 0
     colour = show.shows_colour()
     for line in show.diff(course, before, after, options.text):
         print(show.coloured(line) if colour else line)
@@ -77,17 +88,19 @@ def diff_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("before", type=number)
     parser.add_argument("after", type=number)
     parser.add_argument("--text", action="store_true")
+    parser.add_argument("--html", type=Path)
 
 
 DIFF = Verb(
     "the step between two lessons, in reading order",
     """
-usage: python3 shared/course diff BEFORE AFTER [--text]
+usage: python3 shared/course diff BEFORE AFTER [--text] [--html FILE]
 
 Shows what changes from one lesson to another, file by file in the order in which
 they are best read. In colour on a terminal.
 
-  --text    the chapters too
+  --text        the chapters too
+  --html FILE   write one page that shows both sides, for a browser or a printer
 
 Example:
   python3 shared/course diff 06 07
@@ -351,6 +364,69 @@ Example:
     reset,
 )
 
+
+def grade_(course: Course, options: argparse.Namespace) -> int:
+    lesson = course.lesson(options.lesson)
+    grades = grade.grade(course, lesson, options.folders)
+    if options.csv:
+        try:
+            grade.write_csv(options.csv, lesson, grades)
+        except OSError as error:
+            raise CourseError(f"the table cannot be written: {error}") from error
+    return say(grade.table(lesson, grades))
+
+
+def grade_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("lesson", type=number)
+    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--csv", type=Path)
+
+
+GRADE = Verb(
+    "check for many folders, as a table",
+    """
+usage: python3 shared/course grade LESSON DIR… [--csv FILE]
+
+Checks the work of a whole class. A DIR with the lesson's files is one submission;
+of another DIR each folder in it is one, and the files may lie deeper. Every
+submission runs apart from the others, with limits of time and memory and without
+network, and gets from 0 to 1 point per exercise, the share of tests that pass.
+Submissions with the same solutions are named.
+
+  --csv FILE   write the table for a spreadsheet too
+
+Example:
+  python3 shared/course grade 07 "handed in" --csv points.csv
+""",
+    grade_arguments,
+    grade_,
+)
+
+
+def doctor_(course: Course, options: argparse.Namespace) -> int:
+    missing = False
+    for finding in doctor.examine(course):
+        print(finding)
+        missing = missing or finding.state == "missing"
+    return int(missing)
+
+
+DOCTOR = Verb(
+    "what this machine has and lacks for the course",
+    """
+usage: python3 shared/course doctor
+
+Tells in a line each whether Python, SQLite, the encoding, the library, the test
+packages, git and Ollama are as the course needs them, and how to mend what is not.
+"optional" means that most of the course works without it.
+
+Example:
+  python3 shared/course doctor
+""",
+    lambda parser: None,
+    doctor_,
+)
+
 VERBS = {
     "list": LIST,
     "diff": DIFF,
@@ -360,6 +436,8 @@ VERBS = {
     "hint": HINT,
     "solution": SOLUTION,
     "reset": RESET,
+    "grade": GRADE,
+    "doctor": DOCTOR,
     "feed": FEED,
     "verify": VERIFY,
 }

@@ -1,0 +1,156 @@
+"""`grade`: a class of folders as students hand them in, safely apart."""
+
+import csv
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+COURSE = Path(__file__).resolve().parents[2]
+
+TESTS = '''
+import pytest
+
+
+@pytest.mark.lessons(2)
+@pytest.mark.task("greet")
+def test_the_name_is_greeted(lesson):
+    """A name stands in the greeting as it was given."""
+    assert lesson.load("greet").greet("Ben") == "Hello, Ben"
+
+
+@pytest.mark.lessons(2)
+@pytest.mark.task("greet")
+def test_the_app_greets(lesson):
+    assert lesson.run("--name", "Ben").stdout == "Hello, Ben\\n"
+'''
+
+RIGHT = """def greet(name: str) -> str:
+    return f"Hello, {name or 'world'}"
+"""
+OWN = """def greet(name: str) -> str:
+    {first}
+    return "Hello, " + (name or "world")
+"""
+
+
+@pytest.fixture
+def course(made, course_tool, monkeypatch):
+    """The made-up course with tests; `hand_in(name, text)` adds a submission."""
+    (made.root / "tests").mkdir()
+    shutil.copy(COURSE / "tests" / "conftest.py", made.root / "tests")
+    shutil.copy(COURSE / "pyproject.toml", made.root)
+    made.write("tests/test_greet.py", TESTS)
+    testing, check = course_tool.load("testing"), course_tool.load("check")
+    monkeypatch.setattr(testing, "prepare", lambda root: Path(sys.executable))
+    monkeypatch.setattr(check, "TEST_SECONDS", 3)
+    made.hand_in = lambda name, text: made.write(f"handed in/{name}/greet.py", text)
+    return made
+
+
+def graded(course, tmp_path) -> dict[str, dict[str, str]]:
+    """The rows of the CSV by folder."""
+    table = tmp_path / "points.csv"
+    status, output = course.run(
+        "grade", "02", str(course.root / "handed in"), "--csv", str(table)
+    )
+    assert status == 0, output
+    course.printed = output
+    with table.open(encoding="utf-8-sig", newline="") as file:
+        return {row["folder"]: row for row in csv.DictReader(file)}
+
+
+def test_a_class_is_graded_and_nobody_stops_the_others(course, tmp_path):
+    course.hand_in("Ann Lee", RIGHT)
+    course.hand_in("Борис/домашняя работа/lesson-02", OWN.format(first="pass"))
+    course.hand_in("王芳", 'def greet(name):\n    return "Hello, Ben"\n')
+    course.hand_in("broken", "def greet(:\n")
+    course.hand_in("loop", "def greet(name):\n    while True:\n        pass\n")
+    course.hand_in("quits", "import os\n\n\ndef greet(name):\n    os._exit(0)\n")
+    course.write("handed in/empty/notes.txt", "sorry\n")
+    rows = graded(course, tmp_path)
+    points = {name: row["greet"] for name, row in rows.items()}
+    assert points == {
+        "Ann Lee": "1.00",
+        "Борис": "1.00",
+        "王芳": "1.00",
+        "broken": "0.00",
+        "loop": "0.00",
+        "quits": "0.00",
+        "empty": "0.00",
+    }
+    assert "Python cannot read greet.py, line 1" in rows["broken"]["note"]
+    assert rows["empty"]["note"] == "no file of this lesson found"
+    assert "7/7" in course.printed
+    assert "Борис" in course.printed
+
+
+def test_a_submission_can_do_little_harm(course, tmp_path):
+    treasure = tmp_path / "treasure"
+    treasure.mkdir()
+    (treasure / "gold").write_text("gold", encoding="utf-8")
+    deeds = {
+        "network": "import socket; socket.create_connection(('192.0.2.1', 80))",
+        "write": f"open({str(treasure / 'x')!r}, 'w', encoding='utf-8')",
+        "delete": f"import shutil; shutil.rmtree({str(treasure)!r})",
+        "remove": f"import os; os.remove({str(treasure / 'gold')!r})",
+        "database": f"import sqlite3; sqlite3.connect({str(treasure / 'db')!r})",
+    }
+    if sys.platform != "win32":
+        deeds["memory"] = "bytearray(8 * 1024**3)"
+    for name, deed in deeds.items():
+        course.hand_in(name, OWN.format(first=deed))
+    rows = graded(course, tmp_path)
+    assert {name: row["greet"] for name, row in rows.items()} == dict.fromkeys(
+        deeds, "0.00"
+    )
+    assert [path.name for path in treasure.iterdir()] == ["gold"]
+
+
+def test_identical_submissions_are_found_through_layout_and_comments(
+    course, course_tool
+):
+    grade = course_tool.load("grade")
+    lesson = course_tool.load("manifest").load_course(course.root).lesson(2)
+    mine = OWN.format(first="# Mine!\n    name = name.strip()")
+    handed_in = {
+        "one": OWN.format(first="name = name.strip()"),
+        "two": mine,
+        "a space more": mine.replace(", ", ",  "),
+        "three": OWN.format(first="name = str(name)"),
+        "reference": RIGHT,
+        "reference too": RIGHT,
+        "nothing": "def greet(name):\n    raise NotImplementedError\n",
+        "nothing either": "def greet(name):\n    raise NotImplementedError\n",
+        "broken": "def greet(:\n",
+        "broken too": "def greet(:\n",
+    }
+    for name, text in handed_in.items():
+        course.hand_in(name, text)
+    folder = course.root / "handed in"
+    grades = [grade.Grade(name, folder / name) for name in handed_in]
+    assert grade.identical(lesson, grades) == [["one", "two"]]
+    assert "the same solutions: one, two" in list(grade.table(lesson, grades))
+    grade.write_csv(folder / "points.csv", lesson, grades)
+    with (folder / "points.csv").open(encoding="utf-8-sig", newline="") as file:
+        same = {row["folder"]: row["same as"] for row in csv.DictReader(file)}
+    assert (same["one"], same["two"], same["three"]) == ("two", "one", "")
+
+
+def test_single_folders_and_equal_names(course, tmp_path):
+    for place in ("a", "b"):
+        course.write(f"{place}/work/greet.py", RIGHT)
+    status, output = course.run(
+        "grade", "02", str(course.root / "a" / "work"), str(course.root / "b" / "work")
+    )
+    assert status == 0
+    assert "work       1.00" in output and "work (2)   1.00" in output
+    status, output = course.run("grade", "02", str(tmp_path / "nowhere"))
+    assert status == 1 and "there is no folder" in output
+
+
+def test_a_table_holds_no_formulas(course_tool):
+    harmless = course_tool.load("grade").harmless
+    assert harmless("=1+1") == "'=1+1"
+    assert harmless("Ann") == "Ann"
