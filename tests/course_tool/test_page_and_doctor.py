@@ -25,7 +25,7 @@ class Reader(HTMLParser):
         self.text = ""
 
     def handle_starttag(self, tag, attrs):
-        if tag not in ("meta", "br"):
+        if tag not in ("meta", "col"):
             self.open.append(tag)
         self.loads += [v for k, v in attrs if k in ("src", "href") and v[0] != "#"]
 
@@ -76,6 +76,8 @@ def test_the_page_in_a_real_browser(page, tmp_path):
         "const row = 'tr.changed:has(td.del):has(td.add)';"
         "document.title = JSON.stringify({"
         "overflow: document.documentElement.scrollWidth > innerWidth,"
+        "halves: Math.abs(box(row + ' td.add').width"
+        " - box(row + ' td.del').width) < 2,"
         "below: box(row + ' td.add').top >= box(row + ' td.del').bottom - 1"
         "});};</script></body>"
     )
@@ -111,8 +113,8 @@ def test_the_page_in_a_real_browser(page, tmp_path):
         )
         title = done.stdout.partition("<title>")[2].partition("</title>")[0]
         found[width] = json.loads(title)
-    assert found[1200] == {"overflow": False, "below": False}
-    assert found[360] == {"overflow": False, "below": True}
+    assert found[1200] == {"overflow": False, "halves": True, "below": False}
+    assert found[360] == {"overflow": False, "halves": True, "below": True}
 
 
 @pytest.fixture
