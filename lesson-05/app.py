@@ -1,0 +1,146 @@
+"""Ask the library: what of it fits before whoever answers?"""
+
+import argparse
+import json
+import sys
+from dataclasses import dataclass
+
+from access import applicable, visible
+from console import decoded, run, safe
+from library import ROLES, default_library, load, split
+from search import search
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """One note that may be put before whoever answers.
+
+    `relevance` orders the optional notes, higher first; a `required` note is
+    never weighed against others.
+    """
+
+    name: str
+    text: str
+    relevance: float
+    required: bool = False
+
+
+def assemble(
+    fragments: list[Fragment], budget: int
+) -> tuple[list[Fragment], list[str], int]:
+    """Choose the notes whose texts together fit into `budget` characters.
+
+    Returns the chosen notes, the names of the skipped ones and the characters
+    used. Required notes come first, in the given order. Optional ones are tried
+    by relevance falling, then shorter, then by name; one that does not fit is
+    skipped and the next is tried.
+
+    Raises ValueError if the budget is not a whole number from 0 on, or if the
+    required notes alone are longer than it.
+    """
+    # A bool is an int in Python, but True is not a number of characters.
+    if not isinstance(budget, int) or isinstance(budget, bool) or budget < 0:
+        raise ValueError(f"the budget must be a whole number from 0 on, not {budget!r}")
+    chosen = [fragment for fragment in fragments if fragment.required]
+    used = sum(len(fragment.text) for fragment in chosen)
+    if used > budget:
+        names = ", ".join(fragment.name for fragment in chosen)
+        raise ValueError(
+            f"{used} characters are required ({names}),"
+            f" {used - budget} more than the budget of {budget}"
+        )
+    optional = [fragment for fragment in fragments if not fragment.required]
+    optional.sort(key=lambda note: (-note.relevance, len(note.text), note.name))
+    skipped = []
+    for fragment in optional:
+        if used + len(fragment.text) <= budget:
+            chosen.append(fragment)
+            used += len(fragment.text)
+        else:
+            skipped.append(fragment.name)
+    return chosen, skipped, used
+
+
+def ask(question: str, options: argparse.Namespace) -> dict:
+    """Return those of the best parts for the question that fit the budget.
+
+    The keys are those that `--json` prints: query, status, rows, skipped (ids),
+    used and budget (characters).
+    """
+    documents, faults = load(options.library or default_library())
+    for fault in faults:
+        print(safe(f"left out: {fault}"), file=sys.stderr)
+    documents = visible(documents, options.role)
+    parts = [part for document in documents for part in split(document)]
+    facts = dict(options.where)
+    rows = search(
+        question, parts, options.limit, lambda part: applicable(part.document, facts)
+    )
+    candidates = [Fragment(row["id"], row["text"], row["score"]) for row in rows]
+    chosen, skipped, used = assemble(candidates, options.budget)
+    return {
+        "query": question,
+        "status": "found" if chosen else "nothing_fits" if skipped else "nothing_found",
+        "rows": [row for note in chosen for row in rows if row["id"] == note.name],
+        "skipped": skipped,
+        "used": used,
+        "budget": options.budget,
+    }
+
+
+def show(result: dict) -> None:
+    """Print a result for a person."""
+    for row in result["rows"]:
+        print(safe(f"== {row['title']}: {row['heading']}\n   {row['url']}\n"))
+        print(safe(f"{row['body']}\n"))
+    print(
+        f"{result['status']}: {result['used']} of {result['budget']} characters"
+        f", no room for {len(result['skipped'])} more"
+    )
+
+
+def fact(argument: str) -> tuple[str, str]:
+    """Read a fact of the command line, `key=value`."""
+    key, equals, value = decoded(argument).partition("=")
+    if not (key and equals and value):
+        raise argparse.ArgumentTypeError(f"{argument!r} is not of the form key=value")
+    return key, value
+
+
+def main() -> int:
+    """Answer one question; exit status 1 for a fault of input, 2 for wrong usage."""
+    parser = argparse.ArgumentParser(description="Find what fits a question.")
+    parser.add_argument(
+        "question", type=decoded, help="a question, or - to read it from input"
+    )
+    parser.add_argument("--library", metavar="DIR", help="a folder of Markdown files")
+    parser.add_argument("--budget", type=int, default=2400, help="characters to fill")
+    parser.add_argument("--limit", type=int, default=4, help="parts to look at")
+    parser.add_argument("--role", choices=ROLES, default="reader", help="who asks")
+    parser.add_argument(
+        "--where",
+        type=fact,
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a fact of the case, such as channel=overseas",
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args()
+    try:
+        if options.question == "-":  # for shells that eat quotes or letters
+            with open(0, "rb") as source:
+                options.question = source.read().decode("utf-8-sig").strip()
+        result = ask(options.question, options)
+    except (ValueError, OSError) as error:
+        print(safe(f"error: {error}"), file=sys.stderr)
+        result = {"status": "error", "reason": "bad_input", "message": str(error)}
+    if options.json:
+        print(safe(json.dumps(result, ensure_ascii=False)))
+    elif result["status"] != "error":
+        show(result)
+    return 1 if result["status"] == "error" else 0
+
+
+if __name__ == "__main__":
+    run(main)
