@@ -322,6 +322,9 @@ def pytest_addoption(parser):
         help="take this folder in place of lesson-NN (needs one --lesson NN)",
     )
     group.addoption(
+        "--task", metavar="NAME", help="run only tests that judge this exercise"
+    )
+    group.addoption(
         "--record",
         type=Path,
         metavar="FILE",
@@ -384,6 +387,9 @@ def pytest_collection_modifyitems(config, items):
         parameters = getattr(getattr(item, "callspec", None), "params", {})
         number = parameters.get("lesson")
         wanted = number in config.option.lesson and item.nodeid not in began
+        if config.option.task:
+            marker = item.get_closest_marker("task")
+            wanted = wanted and marker is not None and config.option.task in marker.args
         (kept if wanted else left_out).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left_out)

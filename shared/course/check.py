@@ -143,9 +143,13 @@ def unreadable(folder: Path) -> str:
 
 
 def run_tests(
-    course: Course, lesson: Lesson, folder: Path, env: dict[str, str]
+    course: Course,
+    lesson: Lesson,
+    folder: Path,
+    env: dict[str, str],
+    task: str | None = None,
 ) -> list[dict]:
-    """The records of all tests that judge an exercise of the lesson."""
+    """The records of all tests that judge an exercise of the lesson, or this one."""
     python = testing.prepare(course.root)
     watched = [
         f"{Path(exercise.file).stem}.{exercise.function}"
@@ -165,6 +169,7 @@ def run_tests(
             f"--folder={folder.resolve()}",
             f"--record={record}",
             f"--basetemp={Path(place, 'tests')}",
+            *([f"--task={task}"] if task else []),
         ]
         command = testing.pytest_command(python, arguments)
         settings = {

@@ -13,10 +13,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import markdown
+from exercises import find_function, with_wrong_answer
 from manifest import MANIFEST, Change, Course, CourseError, Lesson
 from step import (
     LARGE_LIMIT,
     USUAL_LIMIT,
+    changed_lines,
     contents,
     declaration,
     read,
@@ -47,7 +49,7 @@ def verify(
     for lesson in lessons:
         faults += sealed(course, lesson)
         faults += small(course, lesson)
-        faults += exercises(lesson)
+        faults += exercises_fit(lesson)
         faults += chapter(course, lesson)
     faults += early(course, lessons)
     for lesson in lessons:
@@ -131,7 +133,7 @@ def small(course: Course, lesson: Lesson) -> Iterator[str]:
         yield f"{lesson.name}: the step adds {added} statements, the limit is {limit}"
 
 
-def exercises(lesson: Lesson) -> Iterator[str]:
+def exercises_fit(lesson: Lesson) -> Iterator[str]:
     """Exercises name functions that exist; their patches fit."""
     for exercise in lesson.exercises:
         where = f"{MANIFEST_NAME}: lesson {lesson.number}, exercise {exercise.name!r}"
@@ -143,32 +145,24 @@ def exercises(lesson: Lesson) -> Iterator[str]:
         if not path.is_file():
             yield f"{where}: there is no {lesson.name}/{exercise.file}"
             continue
-        source = function_source(read(path), exercise.function)
-        if source is None:
+        source = read(path)
+        if not has_function(source, exercise.function):
             yield f"{where}: {exercise.file} has no function {exercise.function!r}"
             continue
         if len(exercise.wrong) < 3:
             yield f"{where}: fewer than three typical wrong answers"
         for wrong in exercise.wrong:
-            if source.count(wrong.old) != 1:
-                yield (
-                    f"{where}: the text to replace for {wrong.name!r} stands "
-                    f"{source.count(wrong.old)} times in {exercise.function}"
-                )
+            try:
+                with_wrong_answer(source, exercise, wrong)
+            except CourseError as error:
+                yield f"{where}: {error}"
 
 
-def function_source(source: str, name: str) -> str | None:
-    """The source of a function or method by its name, None if there is none."""
+def has_function(source: str, name: str) -> bool:
     try:
-        nodes: list[ast.stmt] = ast.parse(source).body
+        return find_function(ast.parse(source), name) is not None
     except SyntaxError:
-        return None
-    for part in name.split("."):
-        found = [node for node in nodes if getattr(node, "name", None) == part]
-        if not found:
-            return None
-        nodes = getattr(found[0], "body", [])
-    return ast.get_source_segment(source, found[0])
+        return False
 
 
 def chapter(course: Course, lesson: Lesson) -> Iterator[str]:
@@ -358,11 +352,13 @@ def sizes(course: Course) -> Iterator[str]:
     for lesson in course.lessons:
         if lesson.folder.is_dir():
             before = course.before(lesson)
-            added, removed = size(before.folder if before else None, lesson.folder)
-            prose = prose_lines(lesson)
+            folders = (before.folder if before else None, lesson.folder)
+            added, removed = size(*folders)
+            lines, gone = changed_lines(*folders)
             yield (
                 f"{lesson.name}  statements +{added:<3} −{removed:<3}"
-                f"   prose {prose:>3}   {lesson.title}"
+                f"   lines +{lines:<3} −{gone:<3}"
+                f"   prose {prose_lines(lesson):>3}   {lesson.title}"
             )
 
 

@@ -12,7 +12,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from manifest import Course, CourseError, Exercise, Lesson
+from manifest import Course, CourseError, Exercise, Lesson, Wrong
 from pieces import pieces
 from step import files_of
 
@@ -67,6 +67,23 @@ def emptied(source: str, name: str) -> str:
     last_name = name.rpartition(".")[2]
     lines[start:end] = [f'{indent}raise NotImplementedError("{last_name}")']
     return "\n".join(lines)
+
+
+def with_wrong_answer(source: str, exercise: Exercise, wrong: Wrong) -> str:
+    """The source with a typical wrong answer in place of the right one."""
+    node = find_function(ast.parse(source), exercise.function)
+    if node is None:
+        raise CourseError(f"there is no function {exercise.function!r}")
+    lines = source.split("\n")
+    first, end = lines_of(node)
+    function = "\n".join(lines[first:end])
+    if function.count(wrong.old) != 1:
+        raise CourseError(
+            f"the text to replace for {wrong.name!r} stands "
+            f"{function.count(wrong.old)} times in {exercise.function}"
+        )
+    changed = function.replace(wrong.old, wrong.new)
+    return "\n".join([*lines[:first], changed, *lines[end:]])
 
 
 def is_empty(node: Function) -> bool:

@@ -108,6 +108,19 @@ def size(before: Path | None, after: Path) -> tuple[int, int]:
     return added, removed
 
 
+def changed_lines(before: Path | None, after: Path) -> tuple[int, int]:
+    """Added and removed lines of a step as `diff` shows them: for information."""
+    old, new = contents(before), contents(after)
+    added = removed = 0
+    for name in sorted({*old, *new}):
+        if name.endswith(".py"):
+            a, b = old.get(name, "").split("\n"), new.get(name, "").split("\n")
+            lines = list(difflib.unified_diff(a, b, lineterm="", n=0))[2:]
+            added += sum(line[0] == "+" and bool(line[1:].strip()) for line in lines)
+            removed += sum(line[0] == "-" and bool(line[1:].strip()) for line in lines)
+    return added, removed
+
+
 def declaration(changes: list[Change]) -> str:
     """The tables of the manifest that declare these changes."""
     lines = []
