@@ -20,11 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import testing
-from exercises import find_function, is_empty, reference, work_folder
+from exercises import find_function, is_empty, reference
 from manifest import Course, CourseError, Exercise, Lesson
 
 TEST_SECONDS = 20  # one test may take so long; then it counts as an endless loop
 ALL_SECONDS = 300  # all tests of a lesson together
+WATCH_SECONDS = 0.5  # between two looks at the files with --watch
 
 
 @dataclass
@@ -355,19 +356,16 @@ def plain_message(message: str) -> str:
     return "\n      ".join(kept).strip()
 
 
-def watch(course: Course, lesson: Lesson, folder: Path) -> None:
-    """Check again at every save, until Ctrl+C."""
-    seen: dict[Path, float] = {}
-    while True:
-        now = {path: path.stat().st_mtime for path in folder.rglob("*.py")}
-        if now != seen:
-            seen = now
-            print(
-                "\n".join(told(course, lesson, folder, check(course, lesson, folder)))
-            )
-            print("\nwaiting for the next save (Ctrl+C ends it)", flush=True)
-        time.sleep(0.5)
+def saved_at(folder: Path) -> dict[Path, int]:
+    """When each Python file of the folder was last written (nanoseconds)."""
+    found = {}
+    for path in folder.rglob("*.py"):
+        with contextlib.suppress(OSError):  # an editor may be replacing it just now
+            found[path] = path.stat().st_mtime_ns
+    return found
 
 
-def default_folder(course: Course, lesson: Lesson) -> Path:
-    return work_folder(course, lesson)
+def wait_for_save(folder: Path, seen: dict[Path, int]) -> None:
+    """Return as soon as a file is not as it was `seen`."""
+    while saved_at(folder) == seen:
+        time.sleep(WATCH_SECONDS)

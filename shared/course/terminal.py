@@ -57,6 +57,7 @@ class Terminal:
             "HOME": str(home),
             "USERPROFILE": str(home),
             "COLUMNS": "80",
+            "COURSE_PYTHON": "python3",  # texts are the same on every system
             "PYTHONUNBUFFERED": "1",  # errors and output in the order of writing
             "PYTHONDONTWRITEBYTECODE": "1",
             "COURSE_VENV": str(original / ".venv"),

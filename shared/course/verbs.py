@@ -23,6 +23,7 @@ import page
 import show
 import testing
 from manifest import Course, CourseError
+from spelling import as_typed
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,7 @@ Example:
 
 def say(lines: Iterable[str]) -> int:
     for line in lines:
-        print(line)
+        print(as_typed(line))
     return 0
 
 
@@ -259,11 +260,14 @@ Example:
 def check(course: Course, options: argparse.Namespace) -> int:
     lesson = course.lesson(options.lesson)
     folder = options.folder or exercises.work_folder(course, lesson)
-    if options.watch:
-        checking.watch(course, lesson, folder)
-    verdicts = checking.check(course, lesson, folder)
-    say(checking.told(course, lesson, folder, verdicts))
-    return 0 if all(verdict.solved for verdict in verdicts) else 1
+    while True:
+        seen = checking.saved_at(folder)
+        verdicts = checking.check(course, lesson, folder)
+        say(checking.told(course, lesson, folder, verdicts))
+        if not options.watch:
+            return 0 if all(verdict.solved for verdict in verdicts) else 1
+        print("\nwaiting for the next save (Ctrl+C ends it)", flush=True)
+        checking.wait_for_save(folder, seen)
 
 
 def check_arguments(parser: argparse.ArgumentParser) -> None:
@@ -406,7 +410,7 @@ Example:
 def doctor_(course: Course, options: argparse.Namespace) -> int:
     missing = False
     for finding in doctor.examine(course):
-        print(finding)
+        print(as_typed(str(finding)))
         missing = missing or finding.state == "missing"
     return int(missing)
 
@@ -457,7 +461,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, help_text: str):
         super().__init__(add_help=False, allow_abbrev=False)
-        self.help_text = help_text.strip() + "\n"
+        self.help_text = as_typed(help_text.strip() + "\n")
         self.add_argument("-h", "--help", action="help")
         self.add_argument("--root", type=Path)
 
@@ -481,11 +485,12 @@ def overview() -> str:
 def main(arguments: list[str], find_course: Callable[[Path | None], Course]) -> int:
     """Run a verb; the exit status is 0, 1 for a fault, 2 for wrong usage."""
     if not arguments or arguments[0] in ("-h", "--help", "help"):
-        print(overview())
+        print(as_typed(overview()))
         return 0 if arguments else 2
     name, *rest = arguments
     if name not in VERBS:
-        print(f"there is no verb {name!r}\n\n{overview()}", file=sys.stderr)
+        known = as_typed(overview())
+        print(f"there is no verb {name!r}\n\n{known}", file=sys.stderr)
         return 2
     verb = VERBS[name]
     parser = Parser(verb.help)
@@ -497,7 +502,7 @@ def main(arguments: list[str], find_course: Callable[[Path | None], Course]) -> 
     try:
         return verb.run(find_course(options.root), options)
     except CourseError as error:
-        print(error, file=sys.stderr)
+        print(as_typed(str(error)), file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)

@@ -210,6 +210,34 @@ def test_check_without_a_folder_says_how_to_get_one(classroom):
     assert "python3 shared/course start 02" in output
 
 
+def test_watch_checks_again_at_every_save(classroom, course_tool, monkeypatch):
+    check = course_tool.load("check")
+    classroom.run("start", "02")
+    saves = ['    return "Hello, " + (name or "world")', None]
+
+    def save(folder, seen):
+        body = saves.pop(0)
+        if body is None:
+            raise KeyboardInterrupt
+        assert check.saved_at(folder) == seen
+        solve(classroom, body)
+
+    monkeypatch.setattr(check, "wait_for_save", save)
+    status, output = classroom.run("check", "02", "--watch")
+    assert status == 130
+    assert output.count("waiting for the next save") == 2
+    assert output.index("not begun") < output.index("solved (2 tests)")
+
+
+def test_commands_are_spelt_as_on_this_machine(made, monkeypatch):
+    monkeypatch.setenv("COURSE_PYTHON", "python")
+    made.run("start", "02")
+    for arguments in (["start", "02"], ["check", "--help"], ["check", "09"]):
+        output = made.run(*arguments)[1]
+        assert "python3" not in output
+    assert "python shared/course reset 02" in made.run("start", "02")[1]
+
+
 def test_hints_come_one_at_a_time(made):
     first, second = (made.run("hint", "02", "greet")[1] for _ in range(2))
     assert first == "Hint 1 of 2: Which name?\nThe one that was given.\n"
