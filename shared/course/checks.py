@@ -6,8 +6,11 @@ A check gives its faults as lines that begin with the file they are about.
 from __future__ import annotations
 
 import ast
+import contextlib
+import io
 import os
 import re
+import tokenize
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -240,9 +243,8 @@ def exists(course: Course, folder: Path, name: str) -> bool:
 def early(course: Course, lessons: list[Lesson]) -> Iterator[str]:
     """No lesson has words, functions or files that a later one brings."""
     for later in course.lessons:
-        brought = {word: word_pattern(word) for word in later.brings}
         names = {
-            name: word_pattern(name)
+            name
             for change in later.changes
             for name in change.added
             if is_distinctive(name)
@@ -257,16 +259,33 @@ def early(course: Course, lessons: list[Lesson]) -> Iterator[str]:
                     yield f"{lesson.name}/{file}: this file {by}"
                 if not file.endswith(".py"):
                     continue
-                for word, pattern in (brought | names).items():
-                    found = pattern.search(source)
-                    if found and not had_name(course, lesson, word):
-                        line = source.count("\n", 0, found.start()) + 1
+                found = places_of(later.brings, source) | names_in(source, names)
+                for word, line in found.items():
+                    if not had_name(course, lesson, word):
                         yield f"{lesson.name}/{file}:{line}: {word} {by}"
 
 
-def word_pattern(word: str) -> re.Pattern[str]:
-    """Finds the word, not as a piece of a longer one."""
-    return re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
+def places_of(words: tuple[str, ...], source: str) -> dict[str, int]:
+    """The first line of every word that stands anywhere in a file, comments too."""
+    found = {}
+    for word in words:
+        place = re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", source)
+        if place:
+            found[word] = source.count("\n", 0, place.start()) + 1
+    return found
+
+
+def names_in(source: str, names: set[str]) -> dict[str, int]:
+    """The first line of every name that the code uses.
+
+    Comments and docstrings do not count: a Part may be called a part before that.
+    """
+    found: dict[str, int] = {}
+    with contextlib.suppress(SyntaxError, tokenize.TokenError):  # told elsewhere
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type == tokenize.NAME and token.string in names:
+                found.setdefault(token.string, token.start[0])
+    return found
 
 
 def is_distinctive(name: str) -> bool:

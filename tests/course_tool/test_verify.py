@@ -209,6 +209,12 @@ FAULTS = {
         '"Hello, --name"',
         "lesson-01/app.py:13: --name comes with lesson 02",
     ),
+    "a function that a later lesson brings": (
+        "lesson-01/app.py",
+        "def main",
+        "def greet_them(): ...\n\n\ngreet_them()\n\n\ndef main",
+        "lesson-01/app.py:11: greet_them comes with lesson 03",
+    ),
     "a function that nothing uses": (
         "lesson-03/greet.py",
         "\n\ndef greet",
@@ -245,6 +251,8 @@ FAULTS = {
 @pytest.mark.parametrize("fault", FAULTS)
 def test_verify_finds(made, fault):
     file, old, new, says = FAULTS[fault]
+    if "greet_them" in says:
+        made.edit("shared/course.toml", 'changed = ["main"]', 'added = ["greet_them"]')
     made.edit(file, old, new)
     status, output = made.run("verify")
     assert status == 1
