@@ -5,7 +5,7 @@ import json
 import sys
 from dataclasses import asdict, dataclass
 
-from console import decoded, run, safe
+from console import decoded, page, run, safe
 from library import default_library, load, relevance
 
 
@@ -88,7 +88,7 @@ def ask(question: str, options: argparse.Namespace) -> dict:
 def show(result: dict) -> None:
     """Print a result for a person."""
     for row in result["rows"]:
-        print(safe(f"== {row['title']}\n   {row['url']}\n\n{row['body'].strip()}\n"))
+        print(page(f"== {row['title']}\n{row['url']}\n\n{row['body'].strip()}\n"))
     print(
         f"{result['status']}: {result['used']} of {result['budget']} characters"
         f", no room for {len(result['skipped'])} more"

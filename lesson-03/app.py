@@ -5,7 +5,7 @@ import json
 import sys
 from dataclasses import dataclass
 
-from console import decoded, run, safe
+from console import decoded, page, run, safe
 from library import default_library, load, relevance, split
 from rows import make_row
 
@@ -89,8 +89,8 @@ def ask(question: str, options: argparse.Namespace) -> dict:
 def show(result: dict) -> None:
     """Print a result for a person."""
     for row in result["rows"]:
-        print(safe(f"== {row['title']}: {row['heading']}\n   {row['url']}\n"))
-        print(safe(f"{row['body']}\n"))
+        print(page(f"== {row['title']}: {row['heading']}\n{row['url']}\n"))
+        print(page(f"{row['body']}\n"))
     print(
         f"{result['status']}: {result['used']} of {result['budget']} characters"
         f", no room for {len(result['skipped'])} more"

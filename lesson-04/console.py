@@ -4,6 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from textwrap import fill
 
 # C0 and C1 controls but tab and newline, and the marks that reorder a line of text:
 # raw, they could repaint the terminal or disguise what a document says.
@@ -35,6 +36,19 @@ def run(main: Callable[[], int]) -> None:
 def safe(text: str) -> str:
     """Return `text` with each control character shown as `\\uXXXX`."""
     return CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def page(text: str) -> str:
+    """Return `text` made safe, long lines broken at spaces for 80 columns.
+
+    What has no spaces, such as an address, stays in one piece.
+    """
+    return "\n".join(
+        line
+        if len(line) <= 80
+        else fill(line, 80, break_long_words=False, break_on_hyphens=False)
+        for line in safe(text).split("\n")
+    )
 
 
 def decoded(argument: str) -> str:

@@ -79,9 +79,10 @@ def load(folder: Path | str) -> tuple[list[Document], list[Fault]]:
         name = os.fsencode(path.relative_to(root).as_posix()).decode(
             "utf-8", "surrogateescape"
         )
-        hidden = any(piece.startswith(".") for piece in name.split("/"))
         try:
-            if not hidden and (path.is_dir() or path.suffix.lower() == ".md"):
+            if "/." not in f"/{name}" and (
+                path.is_dir() or name.lower().endswith(".md")
+            ):
                 found += [(name, document) for document in read(path, name, root)]
         except Fault as fault:
             faults.append(fault)
@@ -93,8 +94,8 @@ def load(folder: Path | str) -> tuple[list[Document], list[Fault]]:
         for name, document in found
         if times[document.id] > 1
     ]
-    ordered = sorted(found, key=lambda pair: pair[1].id)
-    return [d for _, d in ordered if times[d.id] == 1], sorted(faults, key=str)
+    found.sort(key=lambda pair: pair[1].id)
+    return [d for _, d in found if times[d.id] == 1], sorted(faults, key=str)
 
 
 def read(path: Path, name: str, root: Path) -> list[Document]:
@@ -191,5 +192,11 @@ def check(key: str, value: str, name: str, line: int) -> None:
 def near_miss(key: str) -> str | None:
     """Return the known key that `key` is probably meant to be, or None."""
     plain = re.sub(r"[\W_]", "", normalize("NFKC", key)).casefold().translate(ALIKE)
-    close = difflib.get_close_matches(plain, KEYS, cutoff=0.75)
-    return next((known for known in close if known[0] == plain[0]), None)
+    return next(
+        (
+            known
+            for known in difflib.get_close_matches(plain, KEYS, cutoff=0.75)
+            if known[0] == plain[0]
+        ),
+        None,
+    )

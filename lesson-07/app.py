@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 
-from console import decoded, run, safe
+from console import decoded, page, run, safe
 from context import cost, pack
 from library import ROLES
 from store import open_snapshot, refresh
@@ -50,8 +50,8 @@ def publish(options: argparse.Namespace) -> dict:
 def show(result: dict) -> None:
     """Print a result for a person."""
     for row in result["rows"]:
-        print(safe(f"== {row['title']}: {row['heading']} ({cost(row)} characters)"))
-        print(safe(f"   {row['url']}\n\n{row['body']}\n"))
+        print(page(f"== {row['title']}: {row['heading']} ({cost(row)} characters)"))
+        print(page(f"{row['url']}\n\n{row['body']}\n"))
     print(
         f"{MESSAGES[result['status']]}; {result['used']} of {result['budget']}"
         f" characters used, no room for {len(result['skipped'])} more"
