@@ -21,9 +21,9 @@ A test says from which lesson to which it holds, and runs on each of them:
 
 Options: `--lesson=07` runs only this lesson (may be repeated); `--folder=DIR` takes
 that folder in place of lesson-07, for the work of a learner (write the `=`: pytest
-reads options before it knows ours).  With `--record=FILE` the last call of every
-exercise function and the outcome of every test are kept as JSON lines for
-`python shared/course check`.
+reads options before it knows ours); `--task=NAME` runs only what judges that
+exercise.  With `--record=FILE` the last call of every exercise function and the
+outcome of every test are kept as JSON lines for `python shared/course check`.
 """
 
 from __future__ import annotations

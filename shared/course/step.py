@@ -16,7 +16,9 @@ USUAL_LIMIT = 150  # statements that a step may add or change
 LARGE_LIMIT = 350  # the same where the manifest says why
 QUOTES = ('"', "'", 'r"', "r'")
 LAYOUT = (tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT)
-RUN_LEFTOVERS = ("__pycache__", "library.db")  # what running a lesson leaves behind
+# What running and checking a lesson leaves behind; git ignores it too.
+LEFTOVERS = {"__pycache__", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
+LEFTOVERS |= {".hypothesis", ".DS_Store"}
 
 
 def files_of(folder: Path) -> list[str]:
@@ -30,12 +32,12 @@ def files_of(folder: Path) -> list[str]:
 
 
 def is_leftover(name: str) -> bool:
-    return name.startswith((".", *RUN_LEFTOVERS)) or name.endswith(".pyc")
+    return name in LEFTOVERS or name.startswith("library.db") or name.endswith(".pyc")
 
 
 def read(path: Path) -> str:
     """A file as text, line ends as they are, so that nothing differs unseen."""
-    return path.read_bytes().decode("utf-8", errors="replace")
+    return path.read_bytes().decode("utf-8", errors="surrogateescape")
 
 
 def contents(folder: Path | None) -> dict[str, str]:

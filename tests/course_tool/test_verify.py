@@ -259,11 +259,12 @@ def test_verify_finds(made, fault):
     assert says in output
 
 
-def test_verify_finds_an_unlisted_file(made):
-    made.write("lesson-03/notes.txt", "psst\n")
+@pytest.mark.parametrize("name", ["notes.txt", ".env", "data/more.json"])
+def test_verify_finds_an_unlisted_file(made, name):
+    made.write(f"lesson-03/{name}", "psst\n")
     status, output = made.run("verify", "--no-run")
     assert status == 1
-    assert "lesson-03/notes.txt: is new, declared unchanged" in output
+    assert f"lesson-03/{name}: is new, declared unchanged" in output
 
 
 def test_verify_finds_a_file_that_went_away(made):
