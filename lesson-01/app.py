@@ -3,6 +3,7 @@
 import argparse
 import sys
 from dataclasses import dataclass
+from io import TextIOWrapper
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,8 @@ def show(lang: str, budget: int) -> bool:
 def main() -> int:
     """Run the demonstration; exit status 1 if a budget given by hand is too small."""
     # Redirected or not, whatever the locale: a note must print on every machine.
-    sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     parser = argparse.ArgumentParser(description="Choose notes for a budget.")
     parser.add_argument("--lang", choices=FRAGMENTS, default="en")
     parser.add_argument("--budget", type=int, metavar="N", help="characters to fill")
