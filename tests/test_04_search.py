@@ -1,0 +1,403 @@
+"""Ranking: the search formula, computed once more by hand, and any text as question.
+
+The words of these libraries are short and unlike each other, so that no rule about
+word forms touches them; that rule has tests of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections import Counter
+from decimal import Decimal, localcontext
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+WORDS = ("fox", "owl", "elk", "bat", "yak", "7")
+
+# Questions that break a search which hands them on to a query language.
+HOSTILE = (
+    "state-of-the-art",
+    "20.04",
+    "user's",
+    "C++",
+    "path:fox",
+    '"unclosed fox',
+    "fox (owl",
+    "fox AND",
+    "NOT fox",
+    "NEAR(fox owl, 5)",
+    "*",
+    "fox*",
+    "''",
+    "fox' OR '1'='1",
+    "fox\x00owl",
+    "%_fox",
+    "\ud800 fox \udfff",
+    "\ufeff fox",
+    "{fox} {0} %s",
+    "fox\u202eowl",
+    "",
+    " \n\t ",
+)
+
+texts = st.lists(st.sampled_from(WORDS), max_size=12).map(" ".join)
+libraries = st.lists(st.tuples(texts, texts), max_size=10)
+few = settings(max_examples=20)  # of each property, on every lesson
+any_text = st.text(st.characters(), max_size=40)  # halves of characters included
+
+
+def make_parts(lesson, sections) -> list:
+    """Parts of (heading, body), each a document of its own: d0, d1, …"""
+    library, parts = lesson.load("library"), lesson.load("parts")
+    made = []
+    for number, (heading, body) in enumerate(sections):
+        document = library.Document(f"d{number}", "Title", "u", body, "en")
+        made.append(parts.Part(document, 1, heading, body, 0, len(body)))
+    return made
+
+
+def bodies(lesson, *texts: str) -> list:
+    """Parts without headings."""
+    return make_parts(lesson, [("", text) for text in texts])
+
+
+def ranking(rows) -> list[tuple[str, float]]:
+    return [(row["id"], row["score"]) for row in rows]
+
+
+# ---- the formula
+
+
+@pytest.mark.lessons(4)
+@pytest.mark.task("search")
+def test_scores_are_those_of_bm25_by_hand(lesson):
+    """Scores are BM25 with k1 1.2 and b 0.75, computed by hand."""
+    parts = bodies(lesson, "fox fox owl", "owl elk", "elk elk elk elk")
+    rows = lesson.load("search").search("fox owl", parts)
+
+    # Three parts of 3, 2 and 4 terms: the average is 3. One has fox, two have owl.
+    fox = math.log(1 + (3 - 1 + 0.5) / (1 + 0.5))
+    owl = math.log(1 + (3 - 2 + 0.5) / (2 + 0.5))
+    first = fox * (2 * 2.2 / (2 + 1.2 * (1 - 0.75 + 0.75 * 3 / 3)))
+    first += owl * (1 * 2.2 / (1 + 1.2 * (1 - 0.75 + 0.75 * 3 / 3)))
+    second = owl * (1 * 2.2 / (1 + 1.2 * (1 - 0.75 + 0.75 * 2 / 3)))
+    assert ranking(rows) == [("d0#part-01", first), ("d1#part-01", second)], (
+        "the scores differ from idf * f * (k1 + 1) / (f + k1 * (1 - b + b * L / avg))"
+    )
+
+
+def bm25_exactly(terms, query: str, texts: list[str]) -> list[Decimal]:
+    """The formula of the contract with fifty digits, term by term."""
+    counts = [Counter(terms(text)) for text in texts]
+    lengths = [Decimal(count.total()) for count in counts]
+    with localcontext() as context:
+        context.prec = 50
+        k1, b, half = Decimal("1.2"), Decimal("0.75"), Decimal("0.5")
+        scores = [Decimal(0)] * len(texts)
+        for term in dict.fromkeys(terms(query)):
+            n = sum(term in count for count in counts)
+            idf = (1 + (len(texts) - n + half) / (n + half)).ln()
+            for place, count in enumerate(counts):
+                if f := count[term]:
+                    relative = lengths[place] * len(texts) / sum(lengths)
+                    scores[place] += (
+                        idf * f * (k1 + 1) / (f + k1 * (1 - b + b * relative))
+                    )
+    return scores
+
+
+@pytest.mark.lessons(4)
+@pytest.mark.task("search")
+@few
+@given(sections=libraries, query=texts)
+def test_scores_are_bm25_over_heading_and_body(lesson, sections, query):
+    """Every score is the formula's, over heading and body together."""
+    search, terms = lesson.load("search"), lesson.load("terms").terms
+    parts = make_parts(lesson, sections)
+    exact = bm25_exactly(terms, query, [f"{h}\n{b}" for h, b in sections])
+    expected = {part.id: score for part, score in zip(parts, exact, strict=True)}
+    rows = search.search(query, parts, limit=len(parts))
+    assert {row["id"] for row in rows} == {i for i, s in expected.items() if s > 0}, (
+        "exactly the parts that share a term with the question are to be returned"
+    )
+    for row in rows:
+        assert math.isclose(row["score"], expected[row["id"]], rel_tol=1e-13), (
+            f"{row['text']!r} scores {row['score']} instead of {expected[row['id']]}"
+        )
+
+
+@pytest.mark.lessons(4)
+@pytest.mark.task("search")
+@few
+@given(sections=libraries, query=texts)
+def test_contributions_are_added_in_the_order_of_the_question(lesson, sections, query):
+    """The score is, to the last bit, the sum over the terms in the question's order."""
+    search = lesson.load("search")
+    parts = make_parts(lesson, sections)
+    expected: dict[str, float] = {}
+    for word in dict.fromkeys(query.split()):
+        for row in search.search(word, parts, limit=len(parts)):
+            expected[row["id"]] = expected.get(row["id"], 0.0) + row["score"]
+    found = dict(ranking(search.search(query, parts, limit=len(parts))))
+    assert found == expected, "the contributions are not added term by term, in order"
+
+
+@pytest.mark.lessons(4)
+def test_the_order_of_the_question_can_show_in_the_last_bit(lesson):
+    """The same words in another order may give another sum: it is not sorted away."""
+    search, rng = lesson.load("search"), random.Random(4)
+    parts = bodies(
+        lesson, *(" ".join(rng.choices(WORDS, k=rng.randint(3, 20))) for _ in range(60))
+    )
+    forward = search.search(" ".join(WORDS), parts, limit=60)
+    backward = search.search(" ".join(reversed(WORDS)), parts, limit=60)
+    assert dict(ranking(forward)) != dict(ranking(backward))
+    for (_, a), (_, b) in zip(ranking(forward), ranking(backward), strict=True):
+        assert math.isclose(a, b, rel_tol=1e-12)
+
+
+@pytest.mark.lessons(4)
+@pytest.mark.task("search")
+def test_a_repeated_word_of_the_question_counts_once(lesson):
+    """Asking «fox fox owl» is asking «fox owl»."""
+    search = lesson.load("search").search
+    parts = bodies(lesson, "fox owl", "owl owl elk", "fox")
+    once = search("fox owl", parts)
+    assert search("fox fox owl FOX fox", parts) == once, (
+        "a word that is repeated in the question must not weigh more"
+    )
+
+
+@pytest.mark.lessons(4)
+def test_the_heading_counts_like_the_body(lesson):
+    """A word in the heading is found, and heading and body make one length."""
+    search = lesson.load("search").search
+    parts = make_parts(lesson, [("fox", "owl"), ("", "fox owl"), ("elk", "elk")])
+    rows = search("fox", parts)
+    assert [row["id"] for row in rows] == ["d0#part-01", "d1#part-01"]
+    assert rows[0]["score"] == rows[1]["score"]
+
+
+@pytest.mark.lessons(4)
+def test_a_term_of_every_part_still_counts_a_little(lesson):
+    """This idf is never negative: a word that stands everywhere finds everything."""
+    rows = lesson.load("search").search("fox", bodies(lesson, "fox", "fox", "fox"))
+    assert len(rows) == 3 and all(row["score"] > 0 for row in rows)
+
+
+# ---- order, limit, filter
+
+
+@pytest.mark.lessons(4)
+@pytest.mark.task("search")
+def test_equal_scores_are_ordered_by_id(lesson):
+    """Ties end on the id, whatever the order of the parts was."""
+    search, rng = lesson.load("search").search, random.Random(0)
+    parts = bodies(lesson, *["fox owl"] * 12)
+    in_order = sorted(part.id for part in parts)
+    for _ in range(5):
+        rng.shuffle(parts)
+        assert [row["id"] for row in search("fox", parts, limit=12)] == in_order, (
+            "parts with equal scores must come in the order of their ids"
+        )
+    assert [row["id"] for row in search("fox", parts, limit=3)] == in_order[:3]
+
+
+@pytest.mark.lessons(4)
+@pytest.mark.task("search")
+@few
+@given(sections=libraries, query=texts, seed=st.randoms(use_true_random=False))
+def test_the_order_of_the_parts_does_not_matter(lesson, sections, query, seed):
+    """Shuffled parts give the same rows, order and scores."""
+    search = lesson.load("search").search
+    parts = make_parts(lesson, sections)
+    rows = search(query, parts, limit=5)
+    seed.shuffle(parts)
+    assert search(query, parts, limit=5) == rows
+
+
+@pytest.mark.lessons(4)
+@pytest.mark.task("search")
+@few
+@given(sections=libraries, query=texts, limit=st.integers(0, 12))
+def test_rows_are_ordered_and_limited(lesson, sections, query, limit):
+    """Scores fall, ties are by id, and a limit cuts the end off and nothing else."""
+    search = lesson.load("search").search
+    parts = make_parts(lesson, sections)
+    everything = search(query, parts, limit=len(parts))
+    keys = [(-row["score"], row["id"]) for row in everything]
+    assert keys == sorted(keys) and len(set(keys)) == len(keys)
+    assert search(query, parts, limit=limit) == everything[:limit]
+    assert search(query, parts) == everything[:4], "the limit is 4 unless told"
+
+
+@pytest.mark.lessons(4)
+@pytest.mark.task("search")
+@few
+@given(
+    sections=libraries,
+    query=texts,
+    limit=st.integers(0, 5),
+    kept=st.sets(st.integers(0, 9)),
+)
+def test_where_filters_before_the_limit_and_after_counting(
+    lesson, sections, query, limit, kept
+):
+    """`where` says what may be returned; scores stay those of the whole library."""
+    search = lesson.load("search").search
+    parts = make_parts(lesson, sections)
+    allowed = {f"d{number}#part-01" for number in kept}
+    rows = search(query, parts, limit, where=lambda part: part.id in allowed)
+    everything = search(query, parts, limit=len(parts))
+    expected = [row for row in everything if row["id"] in allowed][:limit]
+    assert [row["id"] for row in rows] == [row["id"] for row in expected], (
+        "the filter has to act before the limit"
+    )
+    assert ranking(rows) == ranking(expected), (
+        "the filter must not change the statistics, so no score"
+    )
+
+
+@pytest.mark.lessons(4)
+def test_a_limit_below_zero_is_refused(lesson):
+    """A negative limit would cut rows off the end in silence."""
+    with pytest.raises(ValueError):
+        lesson.load("search").search("fox", bodies(lesson, "fox"), limit=-1)
+
+
+@pytest.mark.lessons(4)
+@pytest.mark.task("search")
+def test_a_part_without_a_word_of_the_question_is_not_returned(lesson):
+    """Nothing in common is no candidate, not one with score 0."""
+    search = lesson.load("search").search
+    parts = bodies(lesson, "fox", "owl", "")
+    assert [row["id"] for row in search("fox", parts)] == ["d0#part-01"]
+    assert search("wolverine", parts) == []
+    assert search("fox", []) == []
+
+
+# ---- rows
+
+
+@pytest.mark.lessons(4)
+def test_a_row_is_a_plain_dict_that_describes_its_part(lesson):
+    """A row prints as JSON and holds what the contract of rows names."""
+    parts = make_parts(lesson, [("fox", "owl"), ("", "fox")])
+    rows = lesson.load("search").search("owl", parts)
+    assert json.loads(json.dumps(rows)) == rows and type(rows[0]) is dict
+    (row,) = rows
+    described = {
+        "id": "d0#part-01",
+        "doc_id": "d0",
+        "part": 1,
+        "title": "Title",
+        "heading": "fox",
+        "body": "owl",
+        "text": "fox\nowl",
+        "url": "u",
+        "lang": "en",
+        "revision": 1,
+    }
+    assert {key: row[key] for key in described} == described
+    assert isinstance(row["score"], float)
+    (row,) = lesson.load("search").search("fox", parts[1:])
+    assert row["text"] == "fox", "without a heading the text is just the body"
+
+
+@pytest.mark.lessons(4)
+def test_searching_changes_nothing(lesson):
+    """Neither the parts nor an earlier answer are touched by a search."""
+    search = lesson.load("search").search
+    parts = bodies(lesson, "fox owl", "owl")
+    before, rows = list(parts), search("fox owl", parts)
+    kept = json.dumps(rows)
+    rows[0]["score"] = -1.0
+    assert json.dumps(search("fox owl", parts)) == kept and parts == before
+
+
+# ---- any text is a legal question
+
+
+@pytest.mark.lessons(4)
+@pytest.mark.parametrize("query", HOSTILE, ids=ascii)
+def test_a_question_is_never_query_syntax(lesson, query):
+    """Quotes, operators and brackets are text: the words between them are found."""
+    parts = bodies(lesson, "fox", "owl", "elk")
+    rows = lesson.load("search").search(query, parts)
+    assert ("d0#part-01" in [row["id"] for row in rows]) == ("fox" in query)
+
+
+@pytest.mark.lessons(4)
+@few
+@given(query=any_text, body=any_text)
+@example(query="\ud800", body="\udfff")
+@example(query="\x00", body="\x00fox")
+def test_any_text_is_a_legal_question(lesson, query, body):
+    """No text raises, in the question or in a part."""
+    parts = bodies(lesson, body, "fox owl")
+    rows = lesson.load("search").search(query, parts)
+    assert all(row["score"] > 0 for row in rows)
+    if lesson.load("terms").terms(body):
+        found = lesson.load("search").search(body, parts)
+        assert "d0#part-01" in [row["id"] for row in found], (
+            "a part is not found by its own text"
+        )
+
+
+@pytest.mark.lessons(4)
+def test_hostile_questions_reach_the_app_as_text(lesson, library):
+    """The app answers them too: no traceback, and the question comes back unchanged."""
+    library.write("fox.md", "# Animals\n\nThe fox sleeps.\n")
+    for query in ('"unclosed (fox* AND', "fox' OR '1'='1 \x00;--"):
+        result = lesson.run("--json", "-", stdin=query, LIBRARY=library)
+        assert result.status == 0, result.stderr
+        assert "The fox sleeps." in result.stdout and "Traceback" not in result.stderr
+        if "query" in result.json:
+            assert result.json["query"] == query
+
+
+@pytest.mark.lessons(4)
+def test_the_answer_does_not_depend_on_the_hash_seed(lesson, library):
+    """Three hash seeds, one output: no order comes out of a set."""
+    for number in range(6):
+        library.write(f"{number}.md", "# Animals\n\nfox owl elk\n\n# More\n\nfox\n")
+    outputs = {
+        lesson.run(
+            "--json",
+            "fox owl elk bat",
+            LIBRARY=library,
+            LIBRARY_DB=lesson.home / f"{seed}.db",
+            PYTHONHASHSEED=seed,
+        ).stdout
+        for seed in (0, 1, 2)
+    }
+    assert len(outputs) == 1
+
+
+# ---- the app, until hybrid search replaces its ranking
+
+
+@pytest.mark.lessons(4, 7)
+def test_the_app_asks_the_search_formula(lesson, library):
+    """The app's rows, order and scores are those of `search` over the library."""
+    library.write("a.md", "# Animals\n\nfox owl owl\n\n# Birds\n\nowl\n")
+    library.write("b.md", "# Trees\n\nfox fox elk\n")
+    documents, _ = lesson.load("library").load(library.folder)
+    parts = [part for d in documents for part in lesson.load("library").split(d)]
+    rows = lesson.load("search").search("owl fox", parts, limit=2)
+    result = lesson.run("--json", "--limit", "2", "owl fox", LIBRARY=library)
+    assert result.status == 0 and result.json["status"] == "found"
+    assert result.json["rows"] == rows
+
+
+@pytest.mark.lessons(4, 7)
+def test_nothing_in_common_is_nothing_found(lesson, library):
+    """An honest "nothing" ends with status 0 and no rows."""
+    library.write("a.md", "# Animals\n\nfox owl\n")
+    result = lesson.run("--json", "wolverine", LIBRARY=library)
+    assert result.status == 0
+    assert (result.json["status"], result.json["rows"]) == ("nothing_found", [])

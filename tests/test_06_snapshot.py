@@ -1,0 +1,1093 @@
+"""The snapshot: one file, one version at a time, the same ranking, whatever happens.
+
+Publishing is tried with processes that die in the middle, files that are locked or
+no snapshots at all, and libraries that grow; ranking is compared, to the last bit,
+with `search.search` over the parts of the visible documents.
+
+Changed documents are given a higher revision here, and each random library a file of
+its own, so that the promises hold on lessons that keep a history, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import itertools
+import json
+import os
+import random
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+few = settings(max_examples=20)  # of each property, on every lesson
+NUMBERS = itertools.count()
+
+WORDS = ("fox", "owl", "elk", "bat", "yak", "7")
+ROLES = ("reader", "editor")
+RIGHTS = [  # role and status
+    ("reader", "published"),
+    ("reader", "draft"),
+    ("editor", "published"),
+    ("editor", "draft"),
+    ("reader", "withdrawn"),
+    ("", "published"),
+]
+APPLIES = [(), (("channel", "overseas"),), (("channel", "domestic"),), (("year", "7"),)]
+
+
+def make(lesson, doc_id: str, body: str, **fields):
+    """A document; what is not given is the same for all."""
+    fields = {"title": "Title", "url": f"https://e.example/{doc_id}", **fields}
+    return lesson.load("library").Document(id=doc_id, body=body, lang="en", **fields)
+
+
+def new_file(lesson) -> Path:
+    """A path where nothing is published yet."""
+    return lesson.home / f"{next(NUMBERS)}.db"
+
+
+def searched(lesson, path, query: str, **options) -> list[dict]:
+    with lesson.load("store").open_snapshot(path) as snapshot:
+        return snapshot.search(query, **options)
+
+
+def texts(rows: list[dict]) -> list[str]:
+    return [row["body"] for row in rows]
+
+
+def shown(result) -> list[str]:
+    """The texts that an app has chosen: rows, or from lesson 09 on sources."""
+    answer = result.json
+    if "rows" in answer:
+        return texts(answer["rows"])
+    return [source["quote"] for source in answer.get("sources", [])]
+
+
+# ---- ranking
+
+
+lines = st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join)
+sections = st.lists(st.tuples(lines, lines), max_size=3)
+entries = st.tuples(sections, st.sampled_from(RIGHTS), st.sampled_from(APPLIES))
+questions = st.lists(st.sampled_from(WORDS), max_size=5).map(" ".join)
+
+
+def as_library(lesson, drawn) -> list:
+    """Documents of drawn (sections, (role, status), applies); many of them tie."""
+    documents = []
+    for number, (parts, (role, status), applies) in enumerate(drawn):
+        body = "".join(f"## {heading}\n\n{text}\n\n" for heading, text in parts)
+        fields = {"role": role, "status": status, "applies": applies}
+        documents.append(make(lesson, f"d{number}", body, **fields))
+    return documents
+
+
+def plain_search(lesson, documents, query, role, limit, facts) -> list[dict]:
+    """What a snapshot has to return: 04's search over the parts of 05's documents."""
+    access, split = lesson.load("access"), lesson.load("library").split
+    parts = [part for d in access.visible(documents, role) for part in split(d)]
+    return lesson.load("search").search(
+        query, parts, limit, lambda part: access.applicable(part.document, facts)
+    )
+
+
+def agree(rows: list[dict], expected: list[dict]) -> None:
+    """The same rows, order and scores to the last bit; more keys are allowed."""
+    assert [(row["id"], row["score"]) for row in rows] == [
+        (row["id"], row["score"]) for row in expected
+    ], "ids, order and scores have to be those of search.search"
+    for row, wanted in zip(rows, expected, strict=True):
+        assert {key: row[key] for key in wanted} == wanted
+
+
+@pytest.mark.lessons(6)
+@few
+@given(
+    drawn=st.lists(entries, max_size=9),
+    query=questions,
+    limit=st.integers(0, 6),
+    facts=st.sampled_from([{}, {"channel": "overseas"}, {"channel": "x", "year": "7"}]),
+)
+def test_ranking_is_that_of_the_plain_search(lesson, drawn, query, limit, facts):
+    """For each role: the rows of `search` over the visible documents, bit for bit."""
+    documents, path = as_library(lesson, drawn), new_file(lesson)
+    lesson.load("store").publish(path, documents)
+    with lesson.load("store").open_snapshot(path) as snapshot:
+        for role in ROLES:
+            expected = plain_search(lesson, documents, query, role, limit, facts)
+            agree(snapshot.search(query, role, limit, facts), expected)
+
+
+@pytest.mark.lessons(6)
+def test_ranking_is_that_of_the_plain_search_on_a_larger_library(lesson):
+    """Many parts, rare and common words, ties and facts: still the same rows."""
+    rng, path = random.Random(6), new_file(lesson)
+    words = [*WORDS, *(f"w{number}" for number in range(300))]
+    weights = [60, 30, 20, 10, 5, 2] + [1] * 300
+    documents = []
+    for number in range(80):
+        body = ""
+        for _ in range(rng.randint(0, 6)):
+            chosen = rng.choices(words, weights, k=rng.choice((3, 8, 30)))
+            body += f"## h\n\n{' '.join(chosen)}\n\n"
+        role, status = rng.choice(RIGHTS)
+        fields = {"role": role, "status": status, "applies": rng.choice(APPLIES)}
+        documents.append(make(lesson, f"d{number}", body, **fields))
+    lesson.load("store").publish(path, documents)
+    with lesson.load("store").open_snapshot(path) as snapshot:
+        for _ in range(25):
+            query = " ".join(rng.choices(words, weights, k=rng.randint(1, 6)))
+            limit = rng.choice((1, 2, 4, 50))
+            facts = rng.choice(({}, {"channel": "overseas"}, {"year": "8"}))
+            for role in ROLES:
+                expected = plain_search(lesson, documents, query, role, limit, facts)
+                agree(snapshot.search(query, role, limit, facts), expected)
+
+
+@pytest.mark.lessons(6)
+def test_ties_are_ordered_by_id_and_not_by_number(lesson):
+    """`a#part-100` comes before `a#part-99`, and `a!` before `a`, as text does."""
+    path = new_file(lesson)
+    body = "".join(f"## h\n\nfox {number % 2}\n\n" for number in range(102))
+    documents = [make(lesson, name, body) for name in ("a", "a!", "A", "é", "я")]
+    lesson.load("store").publish(path, documents)
+    for limit in (1, 3, 200, 1000):
+        expected = plain_search(lesson, documents, "fox", "reader", limit, {})
+        agree(searched(lesson, path, "fox", limit=limit), expected)
+
+
+@pytest.mark.lessons(6)
+def test_facts_act_before_the_limit(lesson):
+    """However many better parts hold elsewhere only, the limit is filled."""
+    path = new_file(lesson)
+    abroad = {"applies": (("channel", "overseas"),)}
+    documents = [make(lesson, f"a{n:02}", "fox fox", **abroad) for n in range(30)]
+    documents += [make(lesson, f"b{n}", "fox owl owl elk") for n in range(3)]
+    lesson.load("store").publish(path, documents)
+    rows = searched(lesson, path, "fox", limit=2, facts={"channel": "domestic"})
+    assert [row["doc_id"] for row in rows] == ["b0", "b1"]
+    assert searched(lesson, path, "fox", limit=0) == []
+
+
+@pytest.mark.lessons(6)
+def test_a_negative_limit_and_an_unknown_role_are_refused(lesson):
+    """Neither is a question that has an answer."""
+    path = new_file(lesson)
+    lesson.load("store").publish(path, [make(lesson, "a", "fox")])
+    with lesson.load("store").open_snapshot(path) as snapshot:
+        for mistake in (
+            lambda: snapshot.search("fox", limit=-1),
+            lambda: snapshot.search("fox", role="root"),
+            lambda: snapshot.view_version("root"),
+            lambda: snapshot.documents("root"),
+            lambda: snapshot.part("a#part-01", "root"),
+        ):
+            with pytest.raises(ValueError):
+                mistake()
+
+
+@pytest.mark.lessons(6)
+@few
+@given(seed=st.integers(0, 2**32), limit=st.integers(1, 12))
+def test_leaving_postings_out_early_loses_no_part(lesson, seed, limit):
+    """The best parts by pruned counting are those of plain counting, bit for bit."""
+    postings, search = lesson.load("postings"), lesson.load("search")
+    rng = random.Random(seed)
+    lengths = [rng.choice((1, 3, 9, 40, 500)) for _ in range(rng.choice((5, 300)))]
+    average = sum(lengths) / len(lengths)
+    weighted, plain = [], dict.fromkeys(range(len(lengths)), 0.0)
+    for _ in range(rng.randint(1, 6)):
+        held = rng.sample(range(len(lengths)), rng.randint(1, len(lengths)))
+        entries, weight = postings.Postings(), search.idf(len(lengths), len(held))
+        for number in sorted(held):
+            count = rng.choice((1, 1, 1, 2, 30))
+            entries.add(number, count, lengths[number])
+            plain[number] += weight * search.saturation(count, lengths[number], average)
+        count, length = entries.bounds()
+        most = weight * search.saturation(count, length, average)
+        weighted.append(postings.Weighted(entries, weight, most))
+    found = postings.best(weighted, average, limit)
+    ranked = sorted(((n, s) for n, s in plain.items() if s), key=lambda pair: -pair[1])
+    last = ranked[limit - 1][1] if len(ranked) >= limit else 0.0
+    expected = [pair for pair in ranked if pair[1] >= last]  # those that tie, too
+    assert {pair for pair in found if pair[1] >= last} == set(expected)
+    assert [score for _, score in found[:limit]] == [s for _, s in ranked[:limit]]
+
+
+# ---- any text
+
+
+any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+
+
+@pytest.mark.lessons(6)
+@few
+@given(text=any_text, query=st.text(st.characters(), max_size=30))
+@example(text="fox'); DROP TABLE parts; --\x00", query="'\"; DROP TABLE parts; --")
+@example(text="\x00", query="\ud800 fox\x00")
+def test_any_text_can_be_published_and_asked(lesson, text, query):
+    """No text breaks the file or the question, and it comes back as it was."""
+    path, store = new_file(lesson), lesson.load("store")
+    document = make(lesson, f"x{text}", text, title=text, url=text)
+    store.publish(path, [document, make(lesson, "a", "fox")])
+    with store.open_snapshot(path) as snapshot:
+        assert document in snapshot.documents("reader")
+        for question in (query, text):
+            expected = plain_search(
+                lesson, snapshot.documents("reader"), question, "reader", 4, {}
+            )
+            agree(snapshot.search(question), expected)
+
+
+@pytest.mark.lessons(6)
+@pytest.mark.parametrize(
+    "query",
+    ['"fox', "fox*", "fox OR owl", "NOT fox", "path:fox", "fox' --", "fox\x00", "%"],
+    ids=ascii,
+)
+def test_a_question_never_becomes_query_syntax(lesson, query):
+    """Operators of a query language are text like any other."""
+    path = new_file(lesson)
+    documents = [make(lesson, "a", "fox"), make(lesson, "b", "elk")]
+    lesson.load("store").publish(path, documents)
+    agree(
+        searched(lesson, path, query),
+        plain_search(lesson, documents, query, "reader", 4, {}),
+    )
+
+
+# ---- rights
+
+
+@pytest.mark.lessons(6)
+def test_what_is_listed_is_what_is_found_for_each_role(lesson):
+    """List, search and single parts agree about what a role may read."""
+    path, access = new_file(lesson), lesson.load("access")
+    documents = [
+        make(lesson, f"d{number}", "fox", role=role, status=status)
+        for number, (role, status) in enumerate(RIGHTS)
+    ]
+    lesson.load("store").publish(path, documents)
+    for role, ids in {"reader": ["d0"], "editor": ["d0", "d1", "d2", "d3"]}.items():
+        assert [d.id for d in access.visible(documents, role)] == ids
+        with lesson.load("store").open_snapshot(path) as snapshot:
+            assert snapshot.documents(role) == access.visible(documents, role)
+            assert [row["doc_id"] for row in snapshot.search("fox", role)] == ids
+            for document in documents:
+                row = snapshot.part(f"{document.id}#part-01", role)
+                assert (row is not None) == (document.id in ids)
+
+
+@pytest.mark.lessons(6)
+def test_a_part_is_given_by_its_id_and_nothing_else(lesson):
+    """A part comes as the row that the search gave; near misses of ids are nothing."""
+    path = new_file(lesson)
+    lesson.load("store").publish(
+        path, [make(lesson, "a", "## x\n\nfox\n\n## y\n\nowl")]
+    )
+    with lesson.load("store").open_snapshot(path) as snapshot:
+        (found,) = snapshot.search("owl")
+        row = snapshot.part("a#part-02", "reader")
+        assert row and row == {key: found[key] for key in row}
+        for name in ("a#part-2", "a#part-002", "a#part-03", "b#part-01", "a", "", "#"):
+            assert snapshot.part(name, "reader") is None, name
+        for name in ("a#part-02\n", "a#part-x", "a#part-1e0", "a\x00#part-01", "'"):
+            assert snapshot.part(name, "reader") is None, name
+
+
+@pytest.mark.lessons(6)
+def test_rights_are_the_same_after_a_rebuild(lesson):
+    """Publishing again neither clears nor widens what was declared."""
+    path, store = new_file(lesson), lesson.load("store")
+    documents = [
+        make(lesson, f"d{number}", "fox", role=role, status=status)
+        for number, (role, status) in enumerate(RIGHTS)
+    ]
+    version = store.publish(path, documents)
+    with store.open_snapshot(path) as snapshot:
+        before = {role: snapshot.documents(role) for role in ROLES}
+    assert store.publish(path, documents) == version
+    with store.open_snapshot(path) as snapshot:
+        assert {role: snapshot.documents(role) for role in ROLES} == before
+
+
+@pytest.mark.lessons(6)
+def test_a_changed_right_is_effective_at_once(lesson, library):
+    """Not a word changes, only the role: the next question does not find it."""
+    text = "---\nid: a\nrevision: {}\nrole: {}\n---\n# Fox\n\nThe fox sleeps.\n"
+    library.write("b.md", "---\nid: b\n---\n# Fox\n\nA fox wakes.\n")
+    library.write("a.md", text.format(1, "reader"))
+    assert "The fox sleeps." in shown(lesson.run("--json", "fox", LIBRARY=library))
+    library.write("a.md", text.format(2, "editor"))
+    assert shown(lesson.run("--json", "fox", LIBRARY=library)) == ["A fox wakes."]
+    as_editor = lesson.run("--json", "--role", "editor", "fox", LIBRARY=library)
+    assert "The fox sleeps." in shown(as_editor)
+
+
+@pytest.mark.lessons(6)
+def test_a_file_without_rights_is_for_readers(lesson, library):
+    """The documented default: no role and no status means published for readers."""
+    library.write("a.md", "The fox sleeps.\n")
+    assert shown(lesson.run("--json", "fox", LIBRARY=library)) == ["The fox sleeps."]
+
+
+# ---- versions
+
+
+@pytest.mark.lessons(6)
+def test_a_version_covers_every_field(lesson):
+    """Whatever can change an answer changes the version, rights included."""
+    document = make(lesson, "a", "fox", role="reader", applies=(("channel", "x"),))
+    changes = {
+        "id": "b",
+        "title": "Other",
+        "url": "https://e.example/other",
+        "body": "fox ",
+        "lang": "ru",
+        "revision": 2,
+        "role": "editor",
+        "status": "draft",
+        "applies": (("channel", "y"),),
+    }
+    fields = {field.name for field in dataclasses.fields(document)}
+    assert fields == set(changes), "a field that no change is tried of"
+    publish = lesson.load("store").publish
+    version = publish(new_file(lesson), [document])
+    assert re.fullmatch("[0-9a-f]{12}", version)
+    assert publish(new_file(lesson), [document]) == version
+    for name, value in changes.items():
+        changed = dataclasses.replace(document, **{name: value})
+        assert publish(new_file(lesson), [changed]) != version, f"{name} has no part"
+
+
+@pytest.mark.lessons(6)
+def test_a_version_is_about_content_and_not_about_borders(lesson):
+    """The order of documents is nothing; where a field ends is something."""
+    publish = lesson.load("store").publish
+    a, b = make(lesson, "a", "fox"), make(lesson, "b", "owl")
+    version = publish(new_file(lesson), [a, b])
+    assert publish(new_file(lesson), iter([b, a])) == version
+    assert publish(new_file(lesson), [a]) != version
+    swapped = [make(lesson, "a", "owl"), make(lesson, "b", "fox")]
+    assert publish(new_file(lesson), swapped) != version
+    one = [make(lesson, "a", "x", title="fox owl", url="u")]
+    two = [make(lesson, "a", "x", title="fox ", url="owlu")]
+    assert publish(new_file(lesson), one) != publish(new_file(lesson), two)
+
+
+@pytest.mark.lessons(6)
+def test_line_ends_make_no_other_version(lesson, library):
+    """CRLF, LF and lone CR give the same version."""
+    text = "---\nid: a\ntitle: Fox\n---\n# One\n\nfox\n\n# Two\n\nowl\n"
+    versions = set()
+    for end in ("\n", "\r\n", "\r"):
+        library.write("a.md", text.replace("\n", end))
+        documents, faults = lesson.load("library").load(library.folder)
+        assert not faults
+        versions.add(lesson.load("store").publish(new_file(lesson), documents))
+    assert len(versions) == 1
+
+
+@pytest.mark.lessons(6)
+@few
+@given(
+    drawn=st.lists(entries, min_size=1, max_size=6),
+    hidden=st.lists(entries, max_size=4),
+    query=questions,
+)
+def test_hidden_documents_leave_no_trace_in_a_readers_view(
+    lesson, drawn, hidden, query
+):
+    """With or without them: the same rows, scores and version for a reader."""
+    store, access = lesson.load("store"), lesson.load("access")
+    everything = as_library(lesson, drawn + hidden)
+    views = []
+    for documents in (everything, access.visible(everything, "reader")):
+        path = new_file(lesson)
+        store.publish(path, documents)
+        with store.open_snapshot(path) as snapshot:
+            view = snapshot.view_version("reader")
+            views.append((view, snapshot.search(query), snapshot.documents("reader")))
+            assert re.fullmatch("[0-9a-f]{12}", view)
+    assert views[0] == views[1]
+
+
+@pytest.mark.lessons(6)
+def test_each_role_has_a_version_of_its_own_view(lesson):
+    """A change that only editors see changes the version of their view alone."""
+    store, views = lesson.load("store"), []
+    for secret in ("owl", "elk"):
+        path = new_file(lesson)
+        documents = [make(lesson, "a", "fox"), make(lesson, "b", secret, role="editor")]
+        version = store.publish(path, documents)
+        with store.open_snapshot(path) as snapshot:
+            assert snapshot.version == version
+            views.append([snapshot.view_version(role) for role in ROLES])
+    (reader, editor), (reader_later, editor_later) = views
+    assert reader == reader_later and editor != editor_later != reader_later
+
+
+@pytest.mark.lessons(6)
+def test_two_documents_with_one_id_are_refused(lesson):
+    """Neither may overwrite the other in silence; what was published stays."""
+    path, store = new_file(lesson), lesson.load("store")
+    store.publish(path, [make(lesson, "a", "fox")])
+    with pytest.raises(ValueError):
+        store.publish(path, [make(lesson, "b", "owl"), make(lesson, "b", "elk")])
+    assert texts(searched(lesson, path, "fox")) == ["fox"]
+
+
+# ---- publishing while others read, and publishers that die
+
+PRELUDE = """
+import os, sqlite3, sys
+sys.path.insert(0, sys.argv[1])
+import library, store
+
+def generation(number):
+    body = f"# h\\n\\nfox generation{number}\\n\\n# h\\n\\nfox owl"
+    names = [f"d{i:02}" for i in range(12)]
+    return [library.Document(name, "T", "u", body, "en", number) for name in names]
+"""
+
+# Ends its process at the n-th call of the hook: a statement that begins, or, within
+# statements, every so many steps of SQLite's machine.  Few pages in memory make an
+# open transaction write to the log long before it is committed.
+DYING_PUBLISHER = (
+    PRELUDE
+    + """
+path, number, hook, last = sys.argv[2], int(sys.argv[3]), sys.argv[4], int(sys.argv[5])
+calls = 0
+
+def count(*_):
+    global calls
+    calls += 1
+    if calls == last:
+        os._exit(9)
+    return 0
+
+connect = sqlite3.connect
+
+def watched(*args, **kwargs):
+    db = connect(*args, **kwargs)
+    db.execute("PRAGMA cache_size = 4")
+    if hook == "statement":
+        db.set_trace_callback(count)
+    else:
+        db.set_progress_handler(count, 50)
+    return db
+
+sqlite3.connect = watched
+store.publish(path, generation(number))
+print(calls)
+"""
+)
+
+PUBLISHER = (
+    PRELUDE
+    + """
+for number in map(int, sys.argv[3:]):
+    store.publish(sys.argv[2], generation(number))
+"""
+)
+
+
+def python(lesson, code: str, *args: object) -> subprocess.CompletedProcess:
+    """Run code that finds the lesson's folder as its first argument."""
+    return subprocess.run(
+        [sys.executable, "-c", code, str(lesson.folder), *map(str, args)],
+        capture_output=True,
+        cwd=lesson.home,
+        env=lesson.environment(),
+        timeout=120,
+    )
+
+
+def publish_generation(lesson, path: Path, number: int) -> None:
+    """Publish, in this process, twelve documents that all are of one generation."""
+    body = f"# h\n\nfox generation{number}\n\n# h\n\nfox owl"
+    documents = [make(lesson, f"d{i:02}", body, revision=number) for i in range(12)]
+    lesson.load("store").publish(path, documents)
+
+
+def whole_generation(lesson, path: Path) -> int:
+    """Which generation answers; it is a failure if the answer is a mixture."""
+    with lesson.load("store").open_snapshot(path) as snapshot:
+        rows = snapshot.search("fox", limit=100)
+        documents = snapshot.documents("reader")
+        revisions = {d.revision for d in documents}
+        assert len(rows) == 24 and len(documents) == 12 and len(revisions) == 1
+        (number,) = revisions
+        found = snapshot.search(f"generation{number}", limit=100)
+        assert len(found) == 12
+        assert {row["body"] for row in found} == {f"fox generation{number}"}
+        for other in (number - 1, number + 1):
+            assert snapshot.search(f"generation{other}") == []
+    return number
+
+
+def moments(total: int, count: int) -> list[int]:
+    """The first calls, the last ones, and some between."""
+    some = random.Random(total).sample(range(1, total + 1), min(count, total))
+    return sorted({1, 2, total - 1, total, *some} - {0, -1})
+
+
+def start_of(path: Path) -> dict[str, bytes]:
+    """The bytes of all files that belong to a database."""
+    return {file.name: file.read_bytes() for file in path.parent.glob(f"{path.name}*")}
+
+
+def put_back(path: Path, files: dict[str, bytes]) -> None:
+    for file in path.parent.glob(f"{path.name}*"):
+        file.unlink()
+    for name, content in files.items():
+        (path.parent / name).write_bytes(content)
+
+
+@pytest.mark.lessons(6)
+@pytest.mark.parametrize("hook", ["statement", "step"])
+def test_a_publisher_that_dies_leaves_the_last_version(lesson, hook):
+    """Killed at many moments: the old version answers, and the next publish works."""
+    path = new_file(lesson)
+    publish_generation(lesson, path, 1)
+    files = start_of(path)
+    done = python(lesson, DYING_PUBLISHER, path, 2, hook, -1)
+    assert done.returncode == 0, done.stderr.decode()
+    for last in moments(int(done.stdout), count=3):
+        put_back(path, files)
+        killed = python(lesson, DYING_PUBLISHER, path, 2, hook, last)
+        assert killed.returncode == 9, "the publisher was to die, and did not"
+        # What happens after the transaction may be killed, too: then it counts.
+        assert whole_generation(lesson, path) in (1, 2)
+        publish_generation(lesson, path, 3)
+        assert whole_generation(lesson, path) == 3
+
+
+@pytest.mark.lessons(6)
+def test_a_first_publisher_that_dies_leaves_nothing_or_all(lesson):
+    """Nothing answers from a file that was never finished, and it is no obstacle."""
+    store, path = lesson.load("store"), new_file(lesson)
+    done = python(lesson, DYING_PUBLISHER, path, 1, "statement", -1)
+    assert done.returncode == 0, done.stderr.decode()
+    for last in moments(int(done.stdout), count=1):
+        put_back(path, {})
+        killed = python(lesson, DYING_PUBLISHER, path, 1, "statement", last)
+        assert killed.returncode == 9, "the publisher was to die, and did not"
+        error = lesson.load("database").StoreError
+        with contextlib.suppress(error), store.open_snapshot(path) as snapshot:
+            assert len(snapshot.documents("reader")) == 12
+        publish_generation(lesson, path, 2)
+        assert whole_generation(lesson, path) == 2
+
+
+@pytest.mark.lessons(6)
+def test_a_log_that_was_cut_anywhere_gives_one_version(lesson):
+    """Killed while the log was written: however much of it is there, one version."""
+    path, copy = new_file(lesson), new_file(lesson)
+    publish_generation(lesson, path, 1)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")  # who still reads keeps the log from being folded in
+        reader.execute("SELECT * FROM sqlite_master").fetchone()
+        assert python(lesson, PUBLISHER, path, 2).returncode == 0
+        main = path.read_bytes()
+        log = path.with_name(f"{path.name}-wal").read_bytes()
+    assert len(log) > 10_000
+    lengths = [0, 31, 32, len(log) - 1, *random.Random(1).sample(range(len(log)), 20)]
+    for length in lengths:
+        put_back(copy, {copy.name: main, f"{copy.name}-wal": log[:length]})
+        assert whole_generation(lesson, copy) == 1
+    put_back(copy, {copy.name: main, f"{copy.name}-wal": log})
+    assert whole_generation(lesson, copy) == 2
+
+
+@pytest.mark.lessons(6)
+def test_a_reader_keeps_its_version_while_another_process_publishes(lesson):
+    """From opening to closing one version, also where its first question comes late."""
+    path, store = new_file(lesson), lesson.load("store")
+    publish_generation(lesson, path, 1)
+    with store.open_snapshot(path) as early, store.open_snapshot(path) as late:
+        before = early.search("fox", limit=100)
+        assert python(lesson, PUBLISHER, path, 2, 3).returncode == 0
+        for snapshot in (early, late):
+            assert snapshot.search("fox", limit=100) == before
+            assert snapshot.version == early.version
+            assert {d.revision for d in snapshot.documents("reader")} == {1}
+            assert snapshot.view_version("reader") == early.view_version("reader")
+        assert whole_generation(lesson, path) == 3  # who opens now sees the new one
+
+
+@pytest.mark.lessons(6)
+def test_readers_beside_a_busy_publisher_see_whole_versions(lesson):
+    """While a process publishes again and again, every reader sees one version."""
+    path, generations = new_file(lesson), range(2, 17)
+    publish_generation(lesson, path, 1)
+    command = [sys.executable, "-c", PUBLISHER, lesson.folder, path, *generations]
+    publisher = subprocess.Popen(
+        [str(word) for word in command], cwd=lesson.home, env=lesson.environment()
+    )
+    seen = [1]
+    while publisher.poll() is None:
+        seen.append(whole_generation(lesson, path))
+    assert publisher.returncode == 0
+    assert seen == sorted(seen), "a reader went back to an older version"
+    assert whole_generation(lesson, path) == generations[-1]
+
+
+@pytest.mark.lessons(6)
+def test_publishers_at_the_same_time_wait_for_each_other(lesson):
+    """Several first publishers of one file: all succeed, and the file is whole."""
+    path = new_file(lesson)
+    command = [sys.executable, "-c", PUBLISHER, str(lesson.folder), str(path), "1"]
+    publishers = [
+        subprocess.Popen(
+            command,
+            cwd=lesson.home,
+            env=lesson.environment(),
+            stderr=subprocess.PIPE,
+        )
+        for _ in range(3)
+    ]
+    errors = [publisher.communicate(timeout=120)[1] for publisher in publishers]
+    assert [p.returncode for p in publishers] == [0, 0, 0], errors
+    assert whole_generation(lesson, path) == 1
+
+
+# ---- locks
+
+
+@pytest.fixture
+def impatient(lesson, monkeypatch):
+    """Waiting for a lock takes no time in this test."""
+    monkeypatch.setattr(lesson.load("database"), "BUSY_SECONDS", 0.01)
+
+
+@contextlib.contextmanager
+def locked(path: Path, everybody: bool):
+    """Another connection that writes, or that lets not even readers in."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as other:
+        if everybody:
+            other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("CREATE TABLE unfinished (x)")
+        yield
+
+
+@pytest.mark.lessons(6)
+def test_a_lock_that_lasts_is_an_error_of_its_own(lesson, impatient):
+    """Neither reading nor publishing takes a locked file for an empty one."""
+    path, store = new_file(lesson), lesson.load("store")
+    error = lesson.load("database").StoreError
+    store.publish(path, [make(lesson, "a", "fox")])
+    with locked(path, everybody=True):
+        with pytest.raises(error) as reading:
+            searched(lesson, path, "fox")
+        with pytest.raises(error) as writing:
+            store.publish(path, [make(lesson, "a", "fox")])
+    for caught in (reading, writing):
+        assert caught.value.reason == "locked"
+        assert path.name in str(caught.value)
+    assert texts(searched(lesson, path, "fox")) == ["fox"]
+
+
+@pytest.mark.lessons(6)
+def test_readers_do_not_wait_for_a_publisher(lesson, impatient):
+    """While another process writes, questions are answered from the last version."""
+    path, store = new_file(lesson), lesson.load("store")
+    store.publish(path, [make(lesson, "a", "fox")])
+    with locked(path, everybody=False):
+        assert texts(searched(lesson, path, "fox")) == ["fox"]
+        with pytest.raises(lesson.load("database").StoreError) as caught:
+            store.publish(path, [make(lesson, "a", "owl", revision=2)])
+        assert caught.value.reason == "locked"
+    store.publish(path, [make(lesson, "a", "owl", revision=2)])
+    assert texts(searched(lesson, path, "owl")) == ["owl"]
+
+
+@pytest.mark.lessons(6)
+def test_every_kind_of_busy_file_is_a_locked_one(lesson):
+    """SQLite tells several kinds of busy apart; to a person all are a lock."""
+    database, path = lesson.load("database"), new_file(lesson)
+    for name in ("SQLITE_BUSY", "SQLITE_BUSY_RECOVERY", "SQLITE_BUSY_SNAPSHOT"):
+        busy = sqlite3.OperationalError("database is locked")
+        busy.sqlite_errorcode = getattr(sqlite3, name)
+        with (
+            pytest.raises(database.StoreError) as caught,
+            database.connection(path, "rwc"),
+        ):
+            raise busy
+        assert caught.value.reason == "locked", name
+
+
+@pytest.mark.lessons(6)
+def test_every_connection_waits_before_it_gives_up(lesson, monkeypatch):
+    """A lock that is soon gone is not noticed: there is a time to wait everywhere."""
+    path, store, opened = new_file(lesson), lesson.load("store"), []
+    connect = sqlite3.connect
+
+    def watched(*args, **kwargs):
+        db = connect(*args, **kwargs)
+        opened.append(db.execute("PRAGMA busy_timeout").fetchone()[0])
+        return db
+
+    monkeypatch.setattr(sqlite3, "connect", watched)
+    store.publish(path, [make(lesson, "a", "fox")])
+    searched(lesson, path, "fox")
+    assert len(opened) >= 2
+    assert all(1_000 <= milliseconds <= 60_000 for milliseconds in opened), opened
+
+
+IMPATIENT_APP = """
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+import database
+database.BUSY_SECONDS = 0.01
+import app, console
+console.run(app.main)
+"""
+
+
+@pytest.mark.lessons(6)
+def test_the_app_says_that_the_file_is_locked(lesson, library):
+    """Status 1 and a message of its own, never "nothing found"."""
+    path = lesson.home / "library.db"
+    library.write("a.md", "---\nid: a\n---\nThe fox sleeps.\n")
+    assert lesson.run("--json", "fox", LIBRARY=library).status == 0
+    settings = {**lesson.settings, "LIBRARY": str(library)}
+    lesson.settings.update(settings)
+    with locked(path, everybody=True):
+        done = python(lesson, IMPATIENT_APP, "--json", "fox")
+        plain = python(lesson, IMPATIENT_APP, "fox")
+    library.write("a.md", "---\nid: a\nrevision: 2\n---\nThe fox wakes up.\n")
+    with locked(path, everybody=False):  # the question would have to publish first
+        writing = python(lesson, IMPATIENT_APP, "--json", "fox")
+    for failed in (done, writing):
+        answer = json.loads(failed.stdout)
+        assert failed.returncode == 1
+        assert (answer["status"], answer["reason"]) == ("error", "locked")
+        assert b"lock" in failed.stderr and b"Traceback" not in failed.stderr
+    assert plain.returncode == 1 and b"nothing" not in plain.stdout + plain.stderr
+
+
+# ---- files that are no snapshot
+
+
+def foreign(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE addresses (name)")
+        db.execute("INSERT INTO addresses VALUES ('Anna')")
+        db.commit()
+
+
+def newer(lesson, path: Path) -> None:
+    lesson.load("store").publish(path, [make(lesson, "a", "fox")])
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 999")
+
+
+@pytest.mark.lessons(6)
+@pytest.mark.parametrize("kind", ["foreign", "text", "newer", "folder"])
+def test_a_file_of_something_else_is_refused_and_not_touched(lesson, kind):
+    """Another program's database, a text, a newer format, a folder: left as it is."""
+    path, store = new_file(lesson), lesson.load("store")
+    match kind:
+        case "foreign":
+            foreign(path)
+        case "text":
+            path.write_text("Dear diary,\n" * 400, encoding="utf-8")
+        case "newer":
+            newer(lesson, path)
+        case "folder":
+            path.mkdir()
+    before = None if path.is_dir() else path.read_bytes()
+    for use in (
+        lambda: store.publish(path, [make(lesson, "a", "fox")]),
+        lambda: searched(lesson, path, "fox"),
+    ):
+        with pytest.raises(lesson.load("database").StoreError) as caught:
+            use()
+        assert caught.value.reason not in ("locked", "not_published")
+        assert path.name in str(caught.value)
+    assert before is None or path.read_bytes() == before
+
+
+@pytest.mark.lessons(6)
+def test_a_snapshot_that_is_not_there_is_an_error(lesson):
+    """Opening does not create a file, and says how to make one."""
+    path, store = new_file(lesson), lesson.load("store")
+    with pytest.raises(lesson.load("database").StoreError, match="--rebuild"):
+        searched(lesson, path, "fox")
+    assert not path.exists()
+    path.write_bytes(b"")  # what a publisher leaves that dies in its first moment
+    with pytest.raises(lesson.load("database").StoreError, match="--rebuild"):
+        searched(lesson, path, "fox")
+    store.publish(path, [make(lesson, "a", "fox")])
+    assert texts(searched(lesson, path, "fox")) == ["fox"]
+
+
+@pytest.mark.lessons(6)
+@pytest.mark.parametrize("damage", ["cut", "overwritten"])
+def test_a_damaged_file_is_an_error_and_no_empty_library(lesson, damage):
+    """Half a file, or one with foreign bytes in it: no other kind of exception."""
+    path, store = new_file(lesson), lesson.load("store")
+    documents = [make(lesson, f"d{n:03}", f"fox w{n}") for n in range(200)]
+    store.publish(path, documents)
+    whole = path.read_bytes()
+    for place in range(100, len(whole), len(whole) // 12):
+        junk = b"" if damage == "cut" else b"\xff" * 4096 + whole[place + 4096 :]
+        put_back(path, {path.name: whole[:place] + junk})
+        try:
+            assert searched(lesson, path, "fox") != []
+        except lesson.load("database").StoreError as error:
+            assert error.reason in ("bad_file", "foreign_file", "not_published")
+
+
+@pytest.mark.lessons(6)
+def test_a_part_that_is_missing_in_the_file_is_an_error(lesson):
+    """Postings that lead nowhere: the file is named, and no row is invented."""
+    path = new_file(lesson)
+    lesson.load("store").publish(path, [make(lesson, "a", "fox")])
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute("DELETE FROM parts")
+    with pytest.raises(lesson.load("database").StoreError, match=path.name) as caught:
+        searched(lesson, path, "fox")
+    assert caught.value.reason == "bad_file"
+
+
+@pytest.mark.lessons(6)
+def test_the_app_explains_what_is_wrong_with_the_file(lesson, library):
+    """No traceback: the reason, the file's name and status 1."""
+    library.write("a.md", "The fox sleeps.\n")
+    path = lesson.home / "mine.db"
+    foreign(path)
+    before = path.read_bytes()
+    for wrong in (path, lesson.home, lesson.home / "no" / "such" / "folder.db"):
+        result = lesson.run("--json", "--db", wrong, "fox", LIBRARY=library)
+        assert result.status == 1 and result.json["status"] == "error"
+        assert wrong.name in result.json["message"]
+        assert "Traceback" not in result.stderr and result.stderr
+    assert path.read_bytes() == before
+
+
+@pytest.mark.lessons(6)
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere"
+)
+def test_a_folder_that_cannot_be_written_is_an_error(lesson):
+    """The file cannot be made there, and the message says which one it was."""
+    folder = lesson.home / "locked"
+    folder.mkdir()
+    folder.chmod(0o500)
+    with pytest.raises(lesson.load("database").StoreError, match="library.db"):
+        lesson.load("store").publish(folder / "library.db", [])
+
+
+@pytest.mark.lessons(6)
+def test_odd_file_names_are_only_names(lesson):
+    """Characters that mean something in an address mean nothing in a path."""
+    for name in ("a?mode=memory", "50%25", "a b#c", "база", "'; --"):
+        path = lesson.home / f"{name}.db"
+        lesson.load("store").publish(path, [make(lesson, "a", "fox")])
+        assert path.is_file(), name
+        assert texts(searched(lesson, str(path), "fox")) == ["fox"]
+
+
+# ---- the cost of reading
+
+
+class Meter:
+    """Counts what SQLite does and hands over: machine steps, rows and bytes."""
+
+    def __init__(self, monkeypatch):
+        self.steps = self.rows = self.bytes = 0
+        connect, meter = sqlite3.connect, self
+
+        class Cursor(sqlite3.Cursor):
+            def __next__(self):
+                return meter.count(super().__next__())
+
+            def fetchone(self):
+                return meter.count(super().fetchone())
+
+            def fetchall(self):
+                return [meter.count(row) for row in super().fetchall()]
+
+            def fetchmany(self, *size):
+                return [meter.count(row) for row in super().fetchmany(*size)]
+
+        class Connection(sqlite3.Connection):
+            def cursor(self, factory=Cursor):
+                return super().cursor(factory)
+
+            def execute(self, *args):
+                return self.cursor().execute(*args)
+
+        def watched(*args, **kwargs):
+            db = connect(*args, **{"factory": Connection, **kwargs})
+            db.set_progress_handler(self.step, 1)
+            return db
+
+        monkeypatch.setattr(sqlite3, "connect", watched)
+
+    def step(self) -> int:
+        self.steps += 1
+        return 0
+
+    def count(self, row):
+        if row is not None:
+            self.rows += 1
+            for value in tuple(row):
+                self.bytes += len(value) if isinstance(value, (str, bytes)) else 8
+        return row
+
+
+@pytest.mark.lessons(6)
+@pytest.mark.parametrize("role", ROLES)
+def test_the_cost_of_a_question_is_that_of_its_terms(lesson, monkeypatch, role):
+    """100 or 10,000 parts: with the same postings, the same steps, rows and bytes."""
+    store, costs = lesson.load("store"), {}
+    asked = [
+        make(lesson, f"a{n:02}", "## h\n\nfox owl\n\n## h\n\nfox") for n in range(9)
+    ]
+    for size in (100, 10_000):
+        other = "".join(f"## h\n\nelk {n % 7}\n\n" for n in range(50))
+        filler = [make(lesson, f"b{n:03}", other) for n in range(size // 50)]
+        path = new_file(lesson)
+        store.publish(path, asked + filler)
+        with monkeypatch.context() as patch:
+            meter = Meter(patch)
+            rows = searched(lesson, path, "fox owl wolverine", role=role, limit=3)
+        assert len(rows) == 3
+        costs[size] = (meter.steps, meter.rows, meter.bytes)
+    small, large = costs[100], costs[10_000]
+    assert all(a <= b * 1.1 + 20 for a, b in zip(large, small, strict=True)), (
+        f"steps, rows and bytes: {small} for 100 parts, {large} for 10,000"
+    )
+
+
+@pytest.mark.lessons(6)
+def test_texts_are_read_for_what_is_returned(lesson, monkeypatch):
+    """A term of many parts costs its postings, not the texts of all these parts."""
+    path = new_file(lesson)
+    rng = random.Random(3)
+    documents = [
+        make(lesson, f"d{n:03}", f"fox {'elk ' * rng.randint(1, 900)}")
+        for n in range(300)
+    ]
+    lesson.load("store").publish(path, documents)
+    with monkeypatch.context() as patch:
+        meter = Meter(patch)
+        (row,) = searched(lesson, path, "fox", limit=1)
+    everything = sum(len(document.body) for document in documents)
+    assert meter.bytes < everything / 10
+    assert meter.rows < 60
+
+
+# ---- the app publishes by itself
+
+
+@pytest.mark.lessons(6)
+def test_the_app_publishes_what_has_changed(lesson, library):
+    """New content is found at once, also with the same size and time stamp."""
+    path = library.write("a.md", "---\nid: a\n---\nThe fox sleeps.\n")
+    first = lesson.run("--json", "fox", LIBRARY=library)
+    assert shown(first) == ["The fox sleeps."] and first.stderr
+    stamp = path.stat()
+    library.write("a.md", "---\nid: a\n---\nThe fox gallop.\n")
+    os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    assert path.stat().st_size == stamp.st_size
+    second = lesson.run("--json", "fox", LIBRARY=library)
+    assert shown(second) == ["The fox gallop."] and second.stderr
+    library.write("b.md", "---\nid: b\n---\nAn owl.\n")
+    assert shown(lesson.run("--json", "owl", LIBRARY=library)) == ["An owl."]
+    (library.folder / "b.md").unlink()
+    assert shown(lesson.run("--json", "owl", LIBRARY=library)) == []
+
+
+@pytest.mark.lessons(6)
+def test_a_question_that_changes_nothing_leaves_the_file_alone(lesson, library):
+    """A newer time stamp is no change: nothing is published, said or written."""
+    path = library.write("a.md", "---\nid: a\n---\nThe fox sleeps.\n")
+    lesson.run("--json", "fox", LIBRARY=library)
+    before = start_of(lesson.home / "library.db")
+    assert list(before) == ["library.db"], "only one file is left behind"
+    os.utime(path, (1, 1))
+    result = lesson.run("--json", "fox", LIBRARY=library)
+    assert shown(result) == ["The fox sleeps."] and result.stderr == ""
+    assert start_of(lesson.home / "library.db") == before
+
+
+@pytest.mark.lessons(6)
+def test_faults_are_told_to_whoever_publishes(lesson, library):
+    """The first run and --rebuild name the files left out; a question does not."""
+    library.write("a.md", "---\nid: a\n---\nThe fox sleeps.\n")
+    library.write("bad.md", "---\nid: bad\nThe fox\n")
+    first = lesson.run("--json", "fox", LIBRARY=library)
+    later = lesson.run("--json", "fox", LIBRARY=library)
+    rebuilt = lesson.run("--json", "--rebuild", LIBRARY=library)
+    assert "bad.md" in first.stderr and "bad.md" in rebuilt.stderr
+    assert later.stderr == "" and shown(later) == shown(first) == ["The fox sleeps."]
+    assert [run.status for run in (first, later, rebuilt)] == [0, 0, 0]
+
+
+@pytest.mark.lessons(6)
+def test_rebuild_publishes_with_and_without_a_question(lesson, library):
+    """`--rebuild` alone needs no question; with one, it is answered afterwards."""
+    library.write("a.md", "---\nid: a\n---\nThe fox sleeps.\n")
+    alone = lesson.run("--rebuild", LIBRARY=library)
+    assert alone.status == 0 and alone.stderr
+    assert (lesson.home / "library.db").is_file()
+    both = lesson.run("--json", "--rebuild", "fox", LIBRARY=library)
+    assert both.status == 0 and both.stderr and shown(both) == ["The fox sleeps."]
+    assert isinstance(lesson.run("--json", "--rebuild", LIBRARY=library).json, dict)
+    assert lesson.run(LIBRARY=library).status == 2  # neither of them: wrong usage
+
+
+@pytest.mark.lessons(6)
+def test_the_file_is_where_the_settings_say(lesson, library):
+    """LIBRARY_DB names the file; `--db` and `--library` win over the environment."""
+    library.write("a.md", "---\nid: a\n---\nThe fox sleeps.\n")
+    named, optional = lesson.home / "named.db", lesson.home / "optional.db"
+    lesson.run("--json", "fox", LIBRARY=library, LIBRARY_DB=named)
+    assert named.is_file() and not (lesson.home / "library.db").exists()
+    before = named.read_bytes()
+    result = lesson.run(
+        *("--json", "--db", optional, "--library", library, "fox"),
+        LIBRARY=lesson.home / "nowhere",
+        LIBRARY_DB=named,
+    )
+    assert result.status == 0 and shown(result) == ["The fox sleeps."]
+    assert optional.is_file() and named.read_bytes() == before
+
+
+@pytest.mark.lessons(6)
+def test_without_settings_the_file_is_beside_the_app(lesson, library):
+    """The default is `library.db` in the lesson's folder, tried in a copy of it."""
+    folder = lesson.home / "copy"
+    shutil.copytree(
+        lesson.folder,
+        folder,
+        ignore=shutil.ignore_patterns("library.db*", "__pycache__"),
+    )
+    library.write("a.md", "---\nid: a\n---\nThe fox sleeps.\n")
+    there = dataclasses.replace(lesson, folder=folder)
+    result = there.run("--json", "fox", LIBRARY=library, LIBRARY_DB=None)
+    assert result.status == 0 and (folder / "library.db").is_file()
+
+
+@pytest.mark.lessons(6)
+def test_a_library_that_is_gone_is_no_empty_library(lesson, library):
+    """A wrong folder is an error, and what was published stays."""
+    library.write("a.md", "---\nid: a\n---\nThe fox sleeps.\n")
+    lesson.run("--json", "fox", LIBRARY=library)
+    before = start_of(lesson.home / "library.db")
+    result = lesson.run("--json", "fox", LIBRARY=lesson.home / "nowhere")
+    assert result.status == 1 and "nowhere" in result.json["message"]
+    assert start_of(lesson.home / "library.db") == before
