@@ -1,0 +1,116 @@
+"""Ask the library: what of it fits before whoever answers?"""
+
+import argparse
+import json
+import sys
+
+from console import decoded, page, run, safe
+from context import cost, pack
+from hybrid import hybrid_search
+from library import ROLES
+from store import refresh
+
+MESSAGES = {
+    "found": "found",
+    "nothing_found": "nothing_found: no part has enough of the question",
+    "nothing_fits": "nothing_fits: parts were found, but none is within the budget",
+}
+
+
+def ask(question: str, options: argparse.Namespace) -> dict:
+    """Search for the question in both ways, and pack what was found into the budget.
+
+    The keys are those that `--json` prints: query, status, rows, skipped (ids),
+    used and budget (characters).
+    """
+    rows = hybrid_search(
+        question, options.role, options.limit, dict(options.where), options.db
+    )
+    chosen = pack(rows, options.budget)
+    return {
+        "query": question,
+        "status": "found" if chosen else "nothing_fits" if rows else "nothing_found",
+        "rows": chosen,
+        "skipped": [row["id"] for row in rows if row not in chosen],
+        "used": sum(map(cost, chosen)),
+        "budget": options.budget,
+    }
+
+
+def publish(options: argparse.Namespace) -> dict:
+    """Publish the library if its files have changed; report it to whoever runs this."""
+    if published := refresh(options.db, options.library, options.rebuild):
+        version, faults = published
+        for fault in faults:
+            print(safe(f"left out: {fault}"), file=sys.stderr)
+        print(f"published version {version}", file=sys.stderr)
+    return {"status": "published"}
+
+
+def show(result: dict) -> None:
+    """Print a result for a person."""
+    for row in result["rows"]:
+        print(page(f"== {row['title']}: {row['heading']} ({cost(row)} characters)"))
+        print(f"rank by words {row['lexical_rank']}, by vectors {row['vector_rank']}")
+        print(page(f"{row['url']}\n\n{row['body']}\n"))
+    print(
+        f"{MESSAGES[result['status']]}; {result['used']} of {result['budget']}"
+        f" characters used, no room for {len(result['skipped'])} more"
+    )
+
+
+def fact(argument: str) -> tuple[str, str]:
+    """Read a fact of the command line, `key=value`."""
+    key, equals, value = decoded(argument).partition("=")
+    if not (key and equals and value):
+        raise argparse.ArgumentTypeError(f"{argument!r} is not of the form key=value")
+    return key, value
+
+
+def main() -> int:
+    """Answer one question; exit status 1 for a fault of input, 2 for wrong usage."""
+    parser = argparse.ArgumentParser(description="Find what fits a question.")
+    parser.add_argument(
+        "question",
+        type=decoded,
+        nargs="?",
+        help="a question, or - to read it from input",
+    )
+    parser.add_argument("--library", metavar="DIR", help="a folder of Markdown files")
+    parser.add_argument("--budget", type=int, default=2400, help="characters to fill")
+    parser.add_argument("--limit", type=int, default=6, help="parts to look at")
+    parser.add_argument("--role", choices=ROLES, default="reader", help="who asks")
+    parser.add_argument(
+        "--where",
+        type=fact,
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a fact of the case, such as channel=overseas",
+    )
+    parser.add_argument("--db", metavar="FILE", help="where to keep the snapshot")
+    parser.add_argument("--rebuild", action="store_true", help="publish it again")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args()
+    if options.question is None and not options.rebuild:
+        parser.error("a question is needed, or --rebuild")
+    try:
+        result = publish(options)
+        if options.question == "-":  # for shells that eat quotes or letters
+            with open(0, "rb") as source:
+                options.question = source.read().decode("utf-8-sig").strip()
+        if options.question is not None:
+            result = ask(options.question, options)
+    except (ValueError, OSError) as error:
+        print(safe(f"error: {error}"), file=sys.stderr)
+        reason = getattr(error, "reason", "bad_input")
+        result = {"status": "error", "reason": reason, "message": str(error)}
+    if options.json:
+        print(safe(json.dumps(result, ensure_ascii=False)))
+    elif "rows" in result:
+        show(result)
+    return 1 if result["status"] == "error" else 0
+
+
+if __name__ == "__main__":
+    run(main)
