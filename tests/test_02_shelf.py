@@ -326,7 +326,7 @@ def test_only_a_first_line_of_exactly_three_hyphens_opens_front_matter(
     text = f"{opener}\ntitle: Not read\n---\nBody.\n"
     text = f"\ufeff{text}" if opener.startswith("\ufeff") else text
     document = only(lesson, library, text)
-    assert document.title == "a"
+    assert document.title != "Not read"
     assert document.body.removeprefix("\ufeff") == text.lstrip("\ufeff"), (
         "no byte of the body may be lost"
     )
@@ -824,7 +824,23 @@ def test_without_json_a_person_reads_title_address_and_text(lesson, library):
     assert result.status == 0
     for words in ("Tea", "https://x.example/tea.php?a=1", "Green tea."):
         assert words in result.stdout
-    assert max(map(len, result.stdout.splitlines())) <= 80
+    nothing = (["zebra"], ["--budget", "3", "green"])
+    for words in (["green"], *(nothing if lesson.number < 7 else [])):
+        shown = ask(lesson, *words, LIBRARY=library.folder).stdout
+        assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.lessons(2)
+def test_long_lines_are_broken_for_80_columns_but_no_address_is(lesson, library):
+    address = f"https://x.example/tea.php?{'page=1&' * 20}"
+    prose = "Green tea is a drink of many words. " * 5
+    library.write("a.md", f"---\ntitle: Tea\nurl: {address}\n---\n{prose}\n")
+    env = {"LIBRARY": library.folder}
+    shown = ask(lesson, "green tea", **env).stdout
+    assert address in shown, "an address is never shortened or broken"
+    assert prose.strip() in " ".join(shown.split()), "no word may get lost"
+    assert all(len(line) <= 80 or address in line for line in shown.splitlines())
+    assert prose.strip() in ask(lesson, "--json", "green tea", **env).stdout
 
 
 @pytest.mark.lessons(2)
@@ -887,9 +903,9 @@ def test_standard_input_that_is_no_text_or_closed_is_a_fault_of_input(lesson, li
     assert (result.status, result.json["status"]) == (1, "error")
     assert "Traceback" not in result.stderr
     if not WINDOWS:
-        closed = shell(lesson, "<&-", "-", LIBRARY=library.folder)
+        closed = shell(lesson, "<&-", "--json", "-", LIBRARY=library.folder)
         assert closed.returncode in (0, 1), "an error, or an empty question"
-        assert b"Traceback" not in closed.stderr
+        assert json.loads(closed.stdout) and b"Traceback" not in closed.stderr
 
 
 @pytest.mark.lessons(2)
@@ -1021,6 +1037,10 @@ def test_control_characters_of_a_document_never_reach_the_terminal(lesson, libra
     library.write("c.md", "---\ntitle: Tea \x1b[31m\x9b\n---\nGreen tea.\n")
     library.write("d.md", f"---\n\x1b[31m{bidi}\n---\nGreen tea.\n")
     library.write("e.md", f"---\ntitle: x\n{bidi}\x07Title: x\n---\nGreen tea.\n")
+    if not WINDOWS:
+        library.write(f"f{bidi}.md", "---\n")
+        wrong = lesson.run("--library", library.folder / "\x1b[31m\u202e", "tea")
+        assert wrong.status == 1 and not set(wrong.stderr) & set(DANGEROUS)
     question = "green tea \x1b[31m\u202e\x9b"
     for words in ([question], ["--json", question]):
         result = lesson.run(*words, LIBRARY=library.folder)

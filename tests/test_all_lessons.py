@@ -13,7 +13,23 @@ import pytest
 ON_REQUEST = {"ollama": 8, "psycopg": 17}
 
 TEA = "---\nid: tea\ntitle: Tea\n---\nGreen tea.\n\n## Чай\n\nЗелёный чай.\n"
-MORE = {f"more-{number}": f"Green paper, чай {number % 3}.\n" for number in range(7)}
+WORDS = [
+    "green",
+    "paper",
+    "чай",
+    "cup",
+    "three",
+    "milk",
+    "退款",
+    "harbour",
+    "seven",
+    "days",
+]
+# Many words in uneven shares: sums that depend on the order of adding would differ.
+MORE = {
+    f"more-{number}": " ".join(WORDS[number % 5 :] + WORDS[: number % 4] * (number % 3))
+    for number in range(12)
+}
 
 
 def imported(nodes):
@@ -141,7 +157,8 @@ def test_results_depend_on_neither_hash_seed_nor_order_of_files(lesson, tmp_path
             (folder / f"{name}.md").write_bytes(MORE[name].encode())
         result = lesson.run(
             "--json",
-            "green чай paper",
+            "--budget=99999",
+            " ".join(WORDS),
             LIBRARY=folder,
             LIBRARY_DB=tmp_path / f"{seed}.db",
             PYTHONHASHSEED=seed,
