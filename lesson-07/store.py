@@ -6,19 +6,15 @@ apart for each audience. A question then reads the postings of its own terms onl
 
 import json
 import sqlite3
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import astuple
-from hashlib import sha256
+from collections.abc import Iterable
 from pathlib import Path
 
-from access import AUDIENCES, audience, visible
+from access import audience
 from database import APPLICATION, FORMAT, SCHEMA, StoreError, connection, default_db
-from library import Document, Fault, default_library, load, split
-from postings import Postings
-from rows import make_row
+from index import write_index
+from library import Document, Fault, default_library, load
 from snapshot import open_snapshot as open_snapshot
-from terms import terms
+from versions import document_hash, version_of
 
 
 def publish(path: Path | str, documents: Iterable[Document]) -> str:
@@ -60,53 +56,6 @@ def write_document(db: sqlite3.Connection, document: Document, digest: str) -> N
         + (document.body, document.lang, document.revision, document.role)
         + (document.status, json.dumps(document.applies)),
     )
-
-
-def write_index(
-    db: sqlite3.Connection, documents: list[Document], hashes: Mapping[str, str]
-) -> None:
-    """Store the parts, and what each audience and each role needs to search them."""
-    postings: defaultdict[tuple[str, str], Postings] = defaultdict(Postings)
-    sizes: defaultdict[str, Counter] = defaultdict(Counter)
-    number = 0
-    for document in documents:
-        if not (group := audience(document)):
-            continue  # what nobody may read is neither cut into parts nor counted
-        for part in split(document):
-            number += 1
-            counts = Counter(terms(make_row(part)["text"]))
-            length = counts.total()
-            sizes[group].update(parts=1, terms=length)
-            for term, count in counts.items():
-                postings[group, term].add(number, count, length)
-            db.execute(
-                "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?)",
-                (number, document.id, part.part, part.heading, part.start, part.end),
-            )
-    for key, entries in sorted(postings.items()):
-        packed = (entries.numbers.tobytes(), entries.codes.tobytes())
-        db.execute(
-            "INSERT INTO postings VALUES (?, ?, ?, ?, ?, ?)",
-            (*key, *entries.bounds(), *packed),
-        )
-    for role, groups in AUDIENCES.items():
-        total = sum((sizes[group] for group in groups), Counter())
-        seen = [(d.id, hashes[d.id]) for d in visible(documents, role)]
-        db.execute(
-            "INSERT INTO views VALUES (?, ?, ?, ?)",
-            (role, version_of(seen), total["parts"], total["terms"]),
-        )
-
-
-def document_hash(document: Document) -> str:
-    """Return the hash of everything in a document that can change an answer."""
-    fields = json.dumps([*astuple(document)[:-1], sorted(document.applies)])
-    return sha256(fields.encode()).hexdigest()
-
-
-def version_of(hashes: Iterable[tuple[str, str]]) -> str:
-    """Return the version, 12 hex digits, of documents given as (id, hash)."""
-    return sha256(json.dumps(sorted(hashes)).encode()).hexdigest()[:12]
 
 
 def refresh(

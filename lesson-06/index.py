@@ -1,0 +1,48 @@
+"""The index: all that is counted when the library is published."""
+
+import sqlite3
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+
+from access import AUDIENCES, audience, visible
+from library import Document, split
+from postings import Postings
+from rows import make_row
+from terms import terms
+from versions import version_of
+
+
+def write_index(
+    db: sqlite3.Connection, documents: list[Document], hashes: Mapping[str, str]
+) -> None:
+    """Store the parts, and what each audience and each role needs to search them."""
+    postings: defaultdict[tuple[str, str], Postings] = defaultdict(Postings)
+    sizes: defaultdict[str, Counter] = defaultdict(Counter)
+    number = 0
+    for document in documents:
+        if not (group := audience(document)):
+            continue  # what nobody may read is neither cut into parts nor counted
+        for part in split(document):
+            number += 1
+            counts = Counter(terms(make_row(part)["text"]))
+            length = counts.total()
+            sizes[group].update(parts=1, terms=length)
+            for term, count in counts.items():
+                postings[group, term].add(number, count, length)
+            db.execute(
+                "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?)",
+                (number, document.id, part.part, part.heading, part.start, part.end),
+            )
+    for key, entries in sorted(postings.items()):
+        packed = (entries.numbers.tobytes(), entries.codes.tobytes())
+        db.execute(
+            "INSERT INTO postings VALUES (?, ?, ?, ?, ?, ?)",
+            (*key, *entries.bounds(), *packed),
+        )
+    for role, groups in AUDIENCES.items():
+        total = sum((sizes[group] for group in groups), Counter())
+        seen = [(d.id, hashes[d.id]) for d in visible(documents, role)]
+        db.execute(
+            "INSERT INTO views VALUES (?, ?, ?, ?)",
+            (role, version_of(seen), total["parts"], total["terms"]),
+        )
