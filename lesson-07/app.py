@@ -10,7 +10,7 @@ from library import ROLES
 from store import open_snapshot, refresh
 
 MESSAGES = {
-    "found": "found",
+    "found": "found: the parts above",
     "nothing_found": "nothing_found: no part shares a word with the question",
     "nothing_fits": "nothing_fits: parts were found, but none is within the budget",
 }
@@ -52,9 +52,10 @@ def show(result: dict) -> None:
     for row in result["rows"]:
         print(page(f"== {row['title']}: {row['heading']} ({cost(row)} characters)"))
         print(page(f"{row['url']}\n\n{row['body']}\n"))
+    print(MESSAGES[result["status"]])
     print(
-        f"{MESSAGES[result['status']]}; {result['used']} of {result['budget']}"
-        f" characters used, no room for {len(result['skipped'])} more"
+        f"{result['used']} of {result['budget']} characters used,"
+        f" no room for {len(result['skipped'])} more"
     )
 
 

@@ -11,7 +11,7 @@ from library import ROLES
 from store import refresh
 
 MESSAGES = {
-    "found": "found",
+    "found": "found: the parts above",
     "nothing_found": "nothing_found: no part has enough of the question",
     "nothing_fits": "nothing_fits: parts were found, but none is within the budget",
 }
@@ -53,9 +53,10 @@ def show(result: dict) -> None:
         print(page(f"== {row['title']}: {row['heading']} ({cost(row)} characters)"))
         print(f"rank by words {row['lexical_rank']}, by vectors {row['vector_rank']}")
         print(page(f"{row['url']}\n\n{row['body']}\n"))
+    print(MESSAGES[result["status"]])
     print(
-        f"{MESSAGES[result['status']]}; {result['used']} of {result['budget']}"
-        f" characters used, no room for {len(result['skipped'])} more"
+        f"{result['used']} of {result['budget']} characters used,"
+        f" no room for {len(result['skipped'])} more"
     )
 
 
