@@ -22,8 +22,9 @@ A test says from which lesson to which it holds, and runs on each of them:
 Options: `--lesson=07` runs only this lesson (may be repeated); `--folder=DIR` takes
 that folder in place of lesson-07, for the work of a learner (write the `=`: pytest
 reads options before it knows ours); `--task=NAME` runs only what judges that
-exercise.  With `--record=FILE` the last call of every exercise function and the
-outcome of every test are kept as JSON lines for `python shared/course check`.
+exercise (may be repeated).  With `--record=FILE` the last call of every exercise
+function and the outcome of every test are kept as JSON lines for
+`python shared/course check`.
 """
 
 from __future__ import annotations
@@ -322,7 +323,11 @@ def pytest_addoption(parser):
         help="take this folder in place of lesson-NN (needs one --lesson NN)",
     )
     group.addoption(
-        "--task", metavar="NAME", help="run only tests that judge this exercise"
+        "--task",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="run only tests that judge this exercise (may be repeated)",
     )
     group.addoption(
         "--record",
@@ -389,7 +394,8 @@ def pytest_collection_modifyitems(config, items):
         wanted = number in config.option.lesson and item.nodeid not in began
         if config.option.task:
             marker = item.get_closest_marker("task")
-            wanted = wanted and marker is not None and config.option.task in marker.args
+            judged = marker.args if marker else ()
+            wanted = wanted and not set(config.option.task).isdisjoint(judged)
         (kept if wanted else left_out).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left_out)

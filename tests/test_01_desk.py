@@ -128,32 +128,34 @@ def test_a_fragment_is_a_frozen_record_that_is_not_required_by_default(lesson):
 
 @pytest.mark.lessons(1, 6)
 @pytest.mark.task("assemble")
-def test_what_fits_is_chosen_by_relevance_and_the_rest_is_named(lesson):
+def test_three_things_are_returned(lesson):
     app = lesson.load("app")
-    fragments = [
-        app.Fragment("rule", "r" * 6, 0, True),
-        app.Fragment("delivery", "d" * 6, 1),
-        app.Fragment("history", "h" * 8, 5),
-        app.Fragment("refunds", "f" * 13, 10),
-    ]
-    for budget, wanted, left_out, used in [
-        (20, ["rule", "refunds"], ["history", "delivery"], 19),
-        (30, ["rule", "refunds", "history"], ["delivery"], 27),
-        (33, ["rule", "refunds", "history", "delivery"], [], 33),
-        (6, ["rule"], ["refunds", "history", "delivery"], 6),
-    ]:
-        result = app.assemble(fragments, budget)
-        assert isinstance(result, tuple) and len(result) == 3, (
-            "assemble returns three things: the chosen notes, the names of the "
-            f"skipped ones and the characters used; it returned {result!r}"
-        )
-        chosen, skipped, spent = result
-        assert all(isinstance(note, app.Fragment) for note in chosen), (
-            "the chosen notes are the fragments themselves, not their names or texts"
-        )
-        assert names(chosen) == wanted, f"wrong notes were chosen for budget {budget}"
-        assert list(skipped) == left_out, f"wrong notes are left out for {budget}"
-        assert spent == used, f"wrong number of characters used for budget {budget}"
+    note = app.Fragment("a", "x" * 10, 1)
+    result = app.assemble([note], 10)
+    assert isinstance(result, tuple) and len(result) == 3, (
+        "assemble returns three things: the chosen notes, the names of the "
+        f"skipped ones and the characters used; it returned {result!r}"
+    )
+    chosen, skipped, used = result
+    assert chosen, "a note of 10 fits a budget of 10, and is to be chosen"
+    assert all(each is note for each in chosen), (
+        "the chosen notes are the fragments themselves, not their names or texts"
+    )
+    assert not skipped, "what was chosen is not named among the skipped ones"
+    assert used == 10, "`used` is the number of characters of the chosen texts"
+
+
+@pytest.mark.lessons(1, 6)
+@pytest.mark.task("assemble")
+def test_a_note_without_room_stays_whole_and_is_named(lesson):
+    app = lesson.load("app")
+    chosen, skipped, used = app.assemble([app.Fragment("a", "x" * 10, 1)], 9)
+    assert all(len(note.text) == 10 for note in chosen), (
+        "a note goes in whole or not at all: its text must not be cut to fit"
+    )
+    assert not chosen, "10 characters were chosen for 9: the budget is exceeded"
+    assert list(skipped) == ["a"], "a note that has no room is named as skipped"
+    assert used == 0
 
 
 @pytest.mark.lessons(1, 6)
@@ -165,23 +167,11 @@ def test_after_a_note_that_does_not_fit_the_next_is_tried(lesson):
         app.Fragment("a", "x" * 30, 5),
         app.Fragment("b", "x" * 30, 4),
     ]
-    chosen, skipped, used = app.assemble(fragments, 60)
+    chosen, skipped, used = app.assemble(fragments, 61)
     assert names(chosen) == ["a", "b"], (
         "a note that does not fit must not end the search: the next is to be tried"
     )
     assert (list(skipped), used) == (["long"], 60)
-
-
-@pytest.mark.lessons(1, 6)
-@pytest.mark.task("assemble")
-def test_a_note_that_fills_the_budget_to_the_last_character_fits(lesson):
-    app = lesson.load("app")
-    chosen, _, used = app.assemble([app.Fragment("a", "x" * 10, 1)], 10)
-    assert (names(chosen), used) == (["a"], 10), "a note of 10 fits a budget of 10"
-    chosen, skipped, used = app.assemble([app.Fragment("a", "x" * 10, 1)], 9)
-    assert (chosen, list(skipped), used) == ([], ["a"], 0), (
-        "a note of 10 does not fit a budget of 9, and is not cut to fit"
-    )
 
 
 @pytest.mark.lessons(1, 6)
@@ -226,6 +216,7 @@ def test_an_optional_note_never_takes_the_room_of_a_required_one(lesson):
     ]
     with pytest.raises(ValueError, match="must"):
         app.assemble(fragments, 200)
+        pytest.fail("a required note of 900 does not fit 200: that is a ValueError")
 
 
 @pytest.mark.lessons(1, 6)
@@ -241,9 +232,12 @@ def test_required_notes_that_do_not_fit_are_an_error_with_names_and_figures(less
         app.assemble(fragments, 73)
     message = str(error.value)
     assert "rule" in message and "правило" in message, (
-        f"the message must name all required notes: {message}"
+        f"the error must name all required notes; it says: {message}"
     )
-    assert "17" in message, f"the message must say that 17 are missing: {message}"
+    assert "17" in message, (
+        f"90 characters for a budget of 73: the error must say that 17 are missing; "
+        f"it says: {message}"
+    )
     assert "note" not in message, f"an optional note is not to blame: {message}"
 
 
@@ -271,6 +265,28 @@ def test_a_budget_of_nothing_is_legal_and_leaves_out_everything_with_a_text(less
 
 @pytest.mark.lessons(1, 6)
 @pytest.mark.task("assemble")
+def test_what_fits_is_chosen_by_relevance_and_the_rest_is_named(lesson):
+    app = lesson.load("app")
+    fragments = [
+        app.Fragment("rule", "r" * 6, 0, True),
+        app.Fragment("delivery", "d" * 6, 1),
+        app.Fragment("history", "h" * 8, 5),
+        app.Fragment("refunds", "f" * 13, 10),
+    ]
+    for budget, wanted, left_out, used in [
+        (20, ["rule", "refunds"], ["history", "delivery"], 19),
+        (30, ["rule", "refunds", "history"], ["delivery"], 27),
+        (33, ["rule", "refunds", "history", "delivery"], [], 33),
+        (6, ["rule"], ["refunds", "history", "delivery"], 6),
+    ]:
+        chosen, skipped, spent = app.assemble(fragments, budget)
+        assert names(chosen) == wanted, f"wrong notes were chosen for budget {budget}"
+        assert list(skipped) == left_out, f"wrong notes are left out for {budget}"
+        assert spent == used, f"wrong number of characters used for budget {budget}"
+
+
+@pytest.mark.lessons(1, 6)
+@pytest.mark.task("assemble")
 @settings(max_examples=60)
 @given(given_notes=notes(), budget=st.integers(0, 40))
 @example(given_notes=[("a", "xxxxx", 2, False), ("b", "xx", 1, False)], budget=4)
@@ -284,7 +300,9 @@ def test_the_choice_is_that_of_the_plain_definition(lesson, given_notes, budget)
             app.assemble(fragments, budget)
     else:
         chosen, skipped, used = app.assemble(fragments, budget)
-        assert (names(chosen), list(skipped), used) == wanted
+        assert (names(chosen), list(skipped), used) == wanted, (
+            "required ones first, then by relevance, length and name, whatever fits"
+        )
         assert used == sum(len(note.text) for note in chosen) <= budget, (
             "the texts that were chosen exceed the budget"
         )
@@ -316,32 +334,74 @@ def test_each_language_has_the_same_four_facts_in_its_own_lengths(lesson, lang):
     assert [note.required for note in fragments] == [True, False, False, False]
 
 
+def shown(app, capsys, lang, budget):
+    """What `show` returns and the lines it prints; it must not raise."""
+    try:
+        result = app.show(lang, budget)
+    except ValueError as error:
+        pytest.fail(f"show must catch the ValueError of assemble ({error}) and say it")
+    lines = capsys.readouterr().out.rstrip("\n").split("\n")
+    assert result is not None, "show returns True or False"
+    return result, lines
+
+
 @pytest.mark.lessons(1, 1)
 @pytest.mark.task("show")
-def test_nothing_left_out_is_said_in_the_language_of_the_notes(lesson, capsys):
+def test_the_report_has_its_lines_in_order(lesson, capsys):
     app = lesson.load("app")
-    assert app.show("zh", 33) is True, "show says True where the notes fit"
-    lines = capsys.readouterr().out.splitlines()
+    fits, lines = shown(app, capsys, "zh", 20)
+    assert fits is True, "show says True where the required notes fit"
+    head, chosen, skipped, *notes = [*lines, "", "", ""]
+    assert head == "预算=20，已用=19", (
+        "the first line has the budget, then the characters that are used of it"
+    )
+    assert chosen == "选入：规则、退款", "the second line names the chosen notes"
+    assert skipped == "暂未选入：历史、配送", (
+        "the third line names the notes that were left out"
+    )
+    assert [note for note in notes if note] == [
+        "[规则] 回答注明来源",
+        "[退款] 退款一般三到五个工作日到账",
+    ], "then come the chosen notes, a line each: the name in brackets and the text"
+
+
+@pytest.mark.lessons(1, 1)
+@pytest.mark.task("show")
+def test_where_nothing_is_chosen_or_left_out_the_report_says_none(lesson, capsys):
+    app = lesson.load("app")
+    _, lines = shown(app, capsys, "zh", 33)
     assert lines[:3] == [
         "预算=33，已用=33",
         "选入：规则、退款、历史、配送",
         "暂未选入：无",
     ], "where nothing is left out, the line says so: 暂未选入：无"
+    app.FRAGMENTS["en"] = []
+    _, lines = shown(app, capsys, "en", 9)
+    assert lines[:3] == ["budget=9, used=0", "chosen: none", "left out: none"], (
+        "where nothing is chosen, the line says so: chosen: none"
+    )
+
+
+@pytest.mark.lessons(1, 1)
+@pytest.mark.task("show")
+def test_required_notes_that_do_not_fit_are_told_in_one_line(lesson, capsys):
+    app = lesson.load("app")
+    fits, lines = shown(app, capsys, "zh", 3)
+    assert fits is False, "show says False where the required notes do not fit"
+    assert lines == [DEMONSTRATION["zh"].split("\n\n")[2]], (
+        "where the required notes do not fit, one line says why, in assemble's words"
+    )
 
 
 @pytest.mark.lessons(1, 1)
 @pytest.mark.task("show")
 @pytest.mark.parametrize("lang", DEMONSTRATION)
-def test_a_budget_is_shown_with_what_was_chosen_and_left_out(lesson, lang, capsys):
+def test_the_report_is_the_same_in_each_language(lesson, lang, capsys):
     app = lesson.load("app")
-    first, second, refusal = DEMONSTRATION[lang].split("\n\n")[:3]
-    for budget, wanted in zip(app.BUDGETS[lang], (first, second), strict=False):
-        assert app.show(lang, budget) is True, "show says True where the notes fit"
-        assert capsys.readouterr().out.strip() == wanted
-    assert app.show(lang, app.BUDGETS[lang][2]) is False, (
-        "show says False where the required notes do not fit"
-    )
-    assert capsys.readouterr().out.strip() == refusal
+    blocks = DEMONSTRATION[lang].split("\n\n")[:3]
+    for budget, wanted in zip(app.BUDGETS[lang], blocks, strict=True):
+        _, lines = shown(app, capsys, lang, budget)
+        assert lines == wanted.split("\n"), f"in {lang}, with a budget of {budget}"
 
 
 @pytest.mark.lessons(1, 1)

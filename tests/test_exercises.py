@@ -1,7 +1,9 @@
 """Every exercise of the manifest is proved both ways.
 
 The empty function fails with NotImplementedError, the reference passes, and each
-typical wrong answer fails with a message that names the mistake.
+typical wrong answer fails with a message that names the mistake.  That message must
+be the one that `check` shows: the first failing test's.  Therefore, in the suites, the
+tests about one mistake stand before those about everything.
 """
 
 import shutil
@@ -55,19 +57,25 @@ def test_exercise(number, name, answer, course_tool, tmp_path, monkeypatch):
         source = exercises.with_wrong_answer(source, exercise, wrong)
     (folder / exercise.file).write_text(source, encoding="utf-8", newline="\n")
 
-    records = check.run_tests(course, lesson, folder, {}, task=name)
+    records = check.run_tests(
+        course, lesson, folder, {}, task=name, to_first_failure=answer != REFERENCE
+    )
 
     assert records, f"no test is marked with @pytest.mark.task({name!r})"
     failed = [record for record in records if record["outcome"] == "failed"]
-    messages = [check.plain_message(record["message"]) for record in failed]
-    shown = "\n".join(record["message"] for record in failed)
     if answer == REFERENCE:
-        assert not failed, shown
-    elif answer == EMPTY:
-        assert failed, "all tests pass although the function is empty"
-        assert any("NotImplementedError" in record["message"] for record in failed)
-    else:
-        assert failed, f"no test catches the wrong answer {answer!r}"
-        assert any(wrong.says in message for message in messages), (
-            f"no message says {wrong.says!r}; they are:\n{shown}"
-        )
+        assert not failed, "\n".join(record["message"] for record in failed)
+        return
+    assert failed, f"no test fails for the answer {answer!r}"
+    message = check.plain_message(failed[0]["message"])
+    wanted = wrong.says if wrong else "NotImplementedError"
+    assert wanted in message, (
+        f"`check` does not say {wanted!r} for the answer {answer!r}; it says: {message}"
+    )
+
+
+def test_no_two_exercises_have_one_name(course_tool):
+    """A test is marked with a name: it must mean one exercise in the whole course."""
+    course = course_tool.load("manifest").load_course(COURSE)
+    names = [each.name for lesson in course.lessons for each in lesson.exercises]
+    assert sorted(names) == sorted(set(names))

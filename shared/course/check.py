@@ -10,6 +10,7 @@ import ast
 import contextlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -149,9 +150,12 @@ def run_tests(
     folder: Path,
     env: dict[str, str],
     task: str | None = None,
+    to_first_failure: bool = False,
 ) -> list[dict]:
     """The records of all tests that judge an exercise of the lesson, or this one."""
     python = testing.prepare(course.root)
+    emptied = [exercise.name for exercise in lesson.exercises if exercise.is_emptied]
+    names = [task] if task else emptied
     watched = [
         f"{Path(exercise.file).stem}.{exercise.function}"
         for exercise in lesson.exercises
@@ -160,7 +164,7 @@ def run_tests(
     with tempfile.TemporaryDirectory(prefix="check-", dir=env.get("TMPDIR")) as place:
         record = Path(place, "record.jsonl")
         arguments = [
-            "tests",
+            *judging_files(course.root, names),
             "-m",
             "task",
             "-q",
@@ -170,7 +174,8 @@ def run_tests(
             f"--folder={folder.resolve()}",
             f"--record={record}",
             f"--basetemp={Path(place, 'tests')}",
-            *([f"--task={task}"] if task else []),
+            *(f"--task={name}" for name in names),
+            *(["-x"] if to_first_failure else []),
         ]
         command = testing.pytest_command(python, arguments)
         settings = {
@@ -196,6 +201,17 @@ def run_tests(
         if not lines and status != 5:
             raise CourseError(f"the tests cannot be run:\n{output[-2000:]}")
         return finished(lines)
+
+
+def judging_files(root: Path, names: list[str]) -> list[str]:
+    """The test files that judge one of these exercises; reading all takes longer."""
+    quoted = "|".join(re.escape(f'"{name}"') for name in names)
+    mark = re.compile(rf"\bmark\.task\([^)]*(?:{quoted})")
+    return [
+        path.relative_to(root).as_posix()
+        for path in sorted((root / "tests").glob("test_*.py"))
+        if mark.search(path.read_text(encoding="utf-8"))
+    ] or ["tests"]
 
 
 def run_apart(
@@ -347,7 +363,7 @@ def first_sentence(text: str) -> str:
 
 def plain_message(message: str) -> str:
     """An assertion's own words, without pytest's account of the expression."""
-    lines = message.removeprefix("AssertionError: ").split("\n")
+    lines = re.sub("^(AssertionError|Failed): ", "", message).split("\n")
     kept = []
     for line in lines:
         if line.startswith(("assert ", " + ", "  +")):
