@@ -52,6 +52,7 @@ FOREIGN_KEYS = [
     "category",
     "source",
     "reviewed",
+    "uid",
     "роль",
     "язык",
     "заголовок",
@@ -247,6 +248,84 @@ def test_ids_are_composed_characters(lesson, library):
 # ---------------------------------------------------------------- front matter
 
 
+def front(lesson, *lines, words="nothing is wrong with these lines"):
+    """What `front_matter` makes of a file with these lines, none of them faulty."""
+    library = lesson.load("library")
+    try:
+        return library.front_matter(list(lines), "a.md")
+    except library.Fault as fault:
+        pytest.fail(f"{words}: {list(lines)}; it raised the Fault {fault}")
+
+
+def refused(lesson, words, *lines):
+    """The fault that `front_matter` must raise for a file with these lines."""
+    library = lesson.load("library")
+    try:
+        result = library.front_matter(list(lines), "a.md")
+    except library.Fault as fault:
+        return fault
+    pytest.fail(f"{words}: a Fault is to be raised; it returned {result!r}")
+
+
+@pytest.mark.lessons(2)
+@pytest.mark.task("front_matter")
+def test_front_matter_is_read_as_keys_and_the_place_where_the_body_begins(lesson):
+    assert front(lesson, "# Tea", "---", "id: a", "---") == ({}, 0), (
+        "where the first line is not ---, there is no front matter: no keys, body at 0"
+    )
+    values, first = front(lesson, "---", "id: a", "title: foo: bar", "---", "Text.")
+    assert set(values) == {"id", "title"}, "the known keys are id and title"
+    assert values["title"] == "foo: bar", "a colon inside a value belongs to the value"
+    assert first == 4, "the body begins with the line behind the closing ---"
+    words = "front matter closes with the next line ---, not with the last"
+    _, first = front(lesson, "---", "id: a", "---", "", "---", "Two", words=words)
+    assert first == 3, words
+
+
+@pytest.mark.lessons(2)
+@pytest.mark.task("front_matter")
+def test_what_surrounds_a_value_and_what_is_not_for_us_is_passed_over(lesson):
+    values, _ = front(lesson, "---", 'title:   "Foo"  ', "lang: 'en'", "---")
+    assert values == {"title": "Foo", "lang": "en"}, (
+        "spaces and quotes around a value are not part of it"
+    )
+    values, _ = front(lesson, "---", "id: 007", "lang: no", "---")
+    assert values == {"id": "007", "lang": "no"}, (
+        "a value stays the string that was written"
+    )
+    lines = ("tags:", "  id: b", "- c", "-", "", "# id: d", "  # e", "layout: f")
+    values, _ = front(lesson, "---", "id: a", *lines, "---")
+    assert values == {"id": "a"}, (
+        "comments and keys of other programs are ignored, with what is indented or "
+        "listed below them"
+    )
+
+
+@pytest.mark.lessons(2)
+@pytest.mark.task("front_matter")
+def test_front_matter_that_cannot_be_read_is_never_taken_for_none(lesson):
+    for lines, words in [
+        (["---", "id: a", "Text."], "front matter that never closes is no body"),
+        (
+            ["---", "id: a", "secret", "---"],
+            "a line that is no key: value may be a rule",
+        ),
+        (
+            ["---", "id: a", "id: b", "---"],
+            "it is not ours to choose if a key is given twice",
+        ),
+        (["---", "title:", "  - x", "---"], "a list below a known key is no value"),
+        (["---", "- x", "---"], "there is no key above this line of a list"),
+        (["---", "revision: two", "---"], "two is no number of a revision"),
+        (["---", "Title: x", "---"], "Title is a near miss of title"),
+    ]:
+        refused(lesson, words, *lines)
+    fault = refused(lesson, "prose is no key", "---", "", "prose", "---")
+    assert (fault.file, fault.line) == ("a.md", 3), (
+        "a fault names the file and the line, counted from 1 at the top of the file"
+    )
+
+
 @pytest.mark.lessons(2)
 def test_a_colon_in_a_value_is_part_of_the_value(lesson, library):
     document = only(lesson, library, "---\ntitle: foo: bar: baz\n---\n")
@@ -383,6 +462,36 @@ def test_front_matter_that_cannot_be_read_names_file_line_and_reason(
     fault = only_fault(lesson, library, text)
     assert (fault.file, fault.line) == ("a.md", line)
     assert words in fault.reason, f"the reason does not say what is wrong: {fault}"
+
+
+@pytest.mark.lessons(2)
+@pytest.mark.task("near_miss")
+@pytest.mark.parametrize(
+    ("key", "meant", "why"),
+    [
+        ("titel", "title", "two letters changed places"),
+        ("revison", "revision", "a letter is missing"),
+        ("titles", "title", "there is a letter too many"),
+        ("Title", "title", "a capital letter makes no other key"),
+        ("re-vision", "revision", "signs between the letters count for nothing"),
+        ("ｔｉｔｌｅ", "title", "wide letters are the same letters"),
+        ("тitle", "title", "the first letter is Cyrillic and looks like a Latin one"),
+    ],
+)
+def test_a_slip_in_a_known_key_is_seen_through(lesson, key, meant, why):
+    found = lesson.load("library").near_miss(key)
+    assert found == meant, f"{key!r} is meant to be {meant!r}: {why}"
+
+
+@pytest.mark.lessons(2)
+@pytest.mark.task("near_miss")
+@pytest.mark.parametrize("key", FOREIGN_KEYS)
+def test_an_honest_key_of_another_program_is_none_of_ours(lesson, key):
+    found = lesson.load("library").near_miss(key)
+    assert found is None, (
+        f"{key!r} is a key of another program and not a slip for {found!r}: the first "
+        "letter must agree, and most of the others"
+    )
 
 
 @pytest.mark.lessons(2)
@@ -732,23 +841,28 @@ def test_any_value_comes_back_as_the_string_that_was_written(lesson, values, quo
 
 @pytest.mark.lessons(2, 3)
 @pytest.mark.task("relevance")
-def test_relevance_counts_the_different_words_that_stand_in_the_text(lesson):
-    relevance = lesson.load("library").relevance
-    text = "Refunds take three to five working days. Refunds are free. Чай. 退款"
-    for question, wanted in [
-        ("refunds", 1),
-        ("REFUNDS Three", 2),
-        ("refunds refunds refunds", 1),
-        ("refund", 0),
-        ("чАй?", 1),
-        ("退货", 1),
-        ("", 0),
-        ("?!", 0),
-        ("hello world", 0),
-    ]:
-        assert relevance(question, text) == wanted, (
-            f"{question!r}: how many different words of it stand in the text?"
-        )
+@pytest.mark.parametrize(
+    ("question", "wanted", "words"),
+    [
+        ("refunds", 1, "a word of the text counts once, however often it stands there"),
+        ("take take take", 1, "a word that is repeated in the question counts once"),
+        ("TAKE free", 2, "capital letters make no other word"),
+        ("take, three!", 2, "signs beside a word are not part of it"),
+        ("refund", 0, "a piece of a word is another word"),
+        ("чАй?", 1, "words have letters of any language"),
+        ("退货", 1, "each Chinese character is a word by itself"),
+        ("three_to", 2, "an underscore is no letter"),
+        ("hello world", 0, "nothing in common is 0"),
+        ("", 0, "no words at all are 0"),
+        ("?!", 0, "signs alone are no words"),
+    ],
+)
+def test_relevance_counts_the_different_words_in_common(
+    lesson, question, wanted, words
+):
+    text = "Free refunds take three to five working days: Refunds. Чай. 退款"
+    found = lesson.load("library").relevance(question, text)
+    assert found == wanted, words
 
 
 @pytest.mark.lessons(2, 3)
