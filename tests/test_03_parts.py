@@ -35,9 +35,93 @@ def sections(lesson, body):
     return [(part.heading, part.body) for part in split(lesson, body)]
 
 
+# -- the exercises: one mistake at a time ----------------------------------------------
+
+
+@pytest.mark.task("heading_text")
+@pytest.mark.parametrize(
+    ("lines", "text", "why"),
+    [
+        (["# Tea"], "Tea", "the marks in front are no text"),
+        (["### Tea time"], "Tea time", "there may be up to six number signs in front"),
+        (["  #\tTea \t"], "Tea", "spaces and tabs around the text go"),
+        (["## Tea ##  "], "Tea", "number signs may close the line, too"),
+        (["# Tea#"], "Tea#", "number signs that touch a word belong to it"),
+        (["# C# # 5 #"], "C# # 5", "number signs inside the text belong to it"),
+        (["# # #"], "#", "one number sign between the marks is the text"),
+        (["##"], "", "a heading may be empty"),
+        (["## ##"], "", "a heading may be empty, also with marks at both ends"),
+        (["# Tea\u00a0"], "Tea\u00a0", "only spaces and tabs go, no other white space"),
+        (["Tea", "==="], "Tea", "the line of === or --- is no text"),
+        (["  Tea", " time ", "---"], "Tea time", "all lines above the last are text"),
+        (["# Tea", "==="], "# Tea", "an underlined heading has no marks in front"),
+    ],
+)
+def test_the_text_of_a_heading_is_without_its_marks(lesson, lines, text, why):
+    found = lesson.load("parts").heading_text(lines)
+    assert found == text, f"{lines}: {why}"
+
+
+@pytest.mark.task("split")
+def test_a_document_is_cut_at_its_headings(lesson):
+    text = "Before.\n\n# Tea\n\nGreen.\n\nBlack.\n\n# Empty\n\n# Milk\nWhite.\n"
+    parts = split(lesson, text)
+    assert not any("Green" in p.body and "White" in p.body for p in parts), (
+        "a part never reaches across a heading"
+    )
+    assert not any("#" in part.body for part in parts), (
+        "the heading is no piece of the body: the body begins below it"
+    )
+    assert all(part.body for part in parts), (
+        "a section without text makes no part and takes no number"
+    )
+    assert len(parts) <= 3, (
+        "the paragraphs of a section stay together while they fit into 1,200 characters"
+    )
+    assert parts[0].heading == "The handbook", (
+        "text before the first heading has the title of the document as its heading"
+    )
+    assert [part.heading for part in parts] == ["The handbook", "Tea", "Milk"], (
+        "each part has the heading that stands above it"
+    )
+    assert [part.part for part in parts] == [1, 2, 3], (
+        "parts are numbered 1, 2, 3 in their order, wherever they stand"
+    )
+    assert [part.body for part in parts] == ["Before.", "Green.\n\nBlack.", "White."]
+    assert [text[part.start : part.end] for part in parts] == [p.body for p in parts], (
+        "document.body[start:end] must be the body: count in characters, from 0"
+    )
+
+
+@pytest.mark.task("split")
+def test_blank_lines_go_and_everything_else_stays(lesson):
+    text = "# A\n\n \n    code  \n\t\n\n# B\n\ttext\t\n"
+    parts = split(lesson, text)
+    assert [part.body for part in parts] == ["    code  ", "\ttext\t"], (
+        "spaces at the ends of a text are text: only blank lines around it go"
+    )
+    assert [text[part.start : part.end] for part in parts] == [p.body for p in parts]
+
+
+@pytest.mark.task("split")
+def test_a_long_section_is_cut_between_paragraphs_only(lesson):
+    long = "word " * 300 + "end"
+    parts = split(lesson, f"# A\n\nfirst\n\n{long}\n\nlast\n")
+    assert [part.body for part in parts] == ["first", long, "last"], (
+        "a paragraph is never cut, even if it alone is longer than 1,200 characters"
+    )
+    assert {part.heading for part in parts} == {"A"}, (
+        "all parts of a section have its heading"
+    )
+    text = "a" * 700 + "\n\n" + "b" * 498
+    assert len(split(lesson, text)) == 1, "a section of exactly 1,200 is one part"
+    assert len(split(lesson, text + "b")) == 2, "a section of 1,201 is cut in two"
+
+
 # -- the shape of a part ---------------------------------------------------------------
 
 
+@pytest.mark.task("split")
 def test_a_part_knows_its_document_its_number_and_its_place(lesson):
     text = "Before.\n\n# Tea\n\nGreen tea.\n\n# Coffee\nBlack.\n"
     handbook = document(lesson, text)
@@ -80,16 +164,19 @@ def test_a_section_without_text_takes_no_number(lesson):
     )
 
 
+@pytest.mark.task("split")
 @pytest.mark.parametrize("text", ["", "\n", " \n\t\n", "# Only a heading", "a\n===\n"])
 def test_a_document_without_text_has_no_parts(lesson, text):
     assert split(lesson, text) == []
 
 
+@pytest.mark.task("split")
 def test_spaces_at_both_ends_of_a_body_stay_and_blank_lines_go(lesson):
     text = "# A\n\n \n    code  \ntext  \n\t\n\n# B\n\tcode\t\n"
     assert sections(lesson, text) == [("A", "    code  \ntext  "), ("B", "\tcode\t")]
 
 
+@pytest.mark.task("split")
 @pytest.mark.parametrize("sign", ["\r", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029"])
 def test_only_a_newline_ends_a_line(lesson, sign):
     text = f"one{sign}# two\n\n# Tea{sign}time\nthree"
@@ -99,6 +186,7 @@ def test_only_a_newline_ends_a_line(lesson, sign):
     ]
 
 
+@pytest.mark.task("split")
 @pytest.mark.parametrize("sign", ["\u00a0", "\u3000", "\f", "\x1f"])
 def test_only_spaces_and_tabs_make_a_line_blank(lesson, sign):
     assert sections(lesson, f"# A\n\n{sign}\n\n# B\nb") == [("A", sign), ("B", "b")]
@@ -143,6 +231,7 @@ ATX = {
 }
 
 
+@pytest.mark.task("heading_text")
 @pytest.mark.parametrize("line", ATX)
 def test_a_line_with_number_signs_is_a_heading(lesson, line):
     assert sections(lesson, f"before\n{line}\nafter") == [
@@ -197,6 +286,7 @@ SETEXT = {
 }
 
 
+@pytest.mark.task("heading_text")
 @pytest.mark.parametrize("lines", SETEXT)
 def test_a_line_of_equal_signs_or_dashes_may_underline_a_heading(lesson, lines):
     found = [heading for heading, _ in sections(lesson, f"{lines}\n\nafter")]
@@ -426,6 +516,7 @@ def compare(lesson, body):
     assert rest == full
 
 
+@pytest.mark.task("split")
 @given(body=st.text(st.sampled_from("ab#=-`~<>!/*+1.[]:() \t\n\n\n")))
 @hypothesis.settings(max_examples=200)
 def test_parts_are_slices_in_order_without_overlap(lesson, body):
@@ -451,6 +542,7 @@ def test_a_section_of_exactly_the_limit_is_one_part(lesson):
     assert len(split(lesson, "# A\n" + first + "b" * 101)) == 2
 
 
+@pytest.mark.task("split")
 def test_all_parts_of_a_long_section_have_its_heading(lesson):
     text = "# A\n\n" + "\n\n".join(letter * 700 for letter in "abc") + "\n\n# B\n\nb"
     assert [(part.heading, len(part.body)) for part in split(lesson, text)] == [
@@ -461,6 +553,7 @@ def test_all_parts_of_a_long_section_have_its_heading(lesson):
     ]
 
 
+@pytest.mark.task("split")
 def test_characters_are_counted_not_bytes(lesson):
     assert len(split(lesson, "茶" * 700 + "\n\n" + "茶" * 498)) == 1
     assert len(split(lesson, "茶" * 700 + "\n\n" + "茶" * 499)) == 2
@@ -481,6 +574,7 @@ WHOLE = {
 }
 
 
+@pytest.mark.task("split")
 @pytest.mark.parametrize("name", WHOLE)
 def test_a_long_block_stays_whole(lesson, name):
     block = WHOLE[name].rstrip("\n")
@@ -505,6 +599,7 @@ blocks = st.one_of(
 )
 
 
+@pytest.mark.task("split")
 @given(blocks=st.lists(blocks, min_size=1, max_size=12), gaps=st.data())
 def test_as_much_as_fits_goes_into_a_part(lesson, blocks, gaps):
     text, expected = "", []
