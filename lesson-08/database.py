@@ -23,7 +23,7 @@ CREATE TABLE postings (
     audience TEXT, term TEXT, highest_count INTEGER, lowest_length INTEGER,
     numbers BLOB, codes BLOB, PRIMARY KEY (audience, term)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS vectors (
-    space TEXT, text_hash TEXT, vector BLOB, PRIMARY KEY (space, text_hash));
+    text_hash TEXT PRIMARY KEY, space TEXT, vector BLOB);
 """
 
 

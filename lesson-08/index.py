@@ -85,8 +85,8 @@ def write_vectors(db: sqlite3.Connection, embedder: Embedder, size: int = 32) ->
             db.execute(
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
                 (
-                    embedder.space,
                     text_hash,
+                    embedder.space,
                     compress(array("f", vector)) if vector else None,
                 ),
             )

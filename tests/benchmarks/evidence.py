@@ -12,12 +12,15 @@ space that EMBED_BACKEND chooses.
 """
 
 import argparse
+import importlib
 import json
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+Load = Callable[[str], Any]  # imports a module of the lesson
 COURSE = Path(__file__).resolve().parents[2]
 LANGUAGES = ("en", "ru", "zh")
 FIRST = 4
@@ -36,16 +39,15 @@ def questions(language: str, wanted: str | None) -> list[dict[str, Any]]:
 class Asked:
     """One question, what both rankings gave, and what they give together."""
 
-    def __init__(self, question: dict[str, Any], db: Path):
-        import hybrid
-        from embeddings import get_embedder
-        from store import open_snapshot
-
+    def __init__(
+        self, question: dict[str, Any], db: Path, load: Load = importlib.import_module
+    ) -> None:
+        hybrid, self.features = load("hybrid"), load("features")
         self.question = question
         self.is_answerable = question["kind"] not in REFUSED
         text, role, facts = (question[key] for key in ("question", "role", "facts"))
-        (vector,) = get_embedder().embed([text], question=True)
-        with open_snapshot(db) as snapshot:
+        (vector,) = load("embeddings").get_embedder().embed([text], question=True)
+        with load("store").open_snapshot(db) as snapshot:
             words = snapshot.search(text, role, hybrid.DEPTH, facts)
             vectors = snapshot.nearest(vector, role, hybrid.DEPTH, facts)
             fused = hybrid.fuse(words, vectors, snapshot.space)
@@ -59,9 +61,7 @@ class Asked:
 
     def is_refused(self) -> bool:
         """Whether no candidate is evidence."""
-        from features import is_evidence
-
-        text = self.question["question"]
+        is_evidence, text = self.features.is_evidence, self.question["question"]
         return not any(is_evidence(text, row["text"]) for row in self.rankings["fused"])
 
 
