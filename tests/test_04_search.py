@@ -174,6 +174,7 @@ def test_a_limit_below_zero_is_refused(lesson):
     """A negative limit would cut rows off the end in silence."""
     with pytest.raises(ValueError):
         lesson.load("search").search("fox", bodies(lesson, "fox"), limit=-1)
+        pytest.fail("a limit of -1 is to be refused with a ValueError")
 
 
 @pytest.mark.lessons(4)
