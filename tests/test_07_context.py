@@ -196,37 +196,47 @@ def test_packing_is_apart_from_searching_and_permission(lesson):
 # ---- the course's corpus, packed
 
 
-def search_corpus(lesson, query: str) -> list[dict]:
+@pytest.fixture(scope="module")
+def snapshots(tmp_path_factory) -> Path:
+    """A folder for one snapshot of the corpus per lesson: publishing takes a while."""
+    return tmp_path_factory.mktemp("snapshots")
+
+
+@pytest.fixture
+def search_corpus(snapshots):
     """The rows of the snapshot's own ranking for a question to the course's corpus."""
-    store, library = lesson.load("store"), lesson.load("library")
-    path = lesson.home / "corpus.db"
+    store, path = lesson.load("store"), snapshots / f"{lesson.number}.db"
     if not path.exists():
-        store.publish(path, library.load(CORPUS)[0])
-    with store.open_snapshot(path) as snapshot:
-        return snapshot.search(query)
+        store.publish(path, lesson.load("library").load(CORPUS)[0])
+
+    def search(query: str) -> list[dict]:
+        with store.open_snapshot(path) as snapshot:
+            return snapshot.search(query)
+
+    return search
 
 
 @pytest.mark.lessons(7, 11)
-def test_the_sitemap_question_is_answered_from_the_sitemap(lesson):
+def test_the_sitemap_question_is_answered_from_the_sitemap(lesson, search_corpus):
     """A part of `sitemap-ru` comes first, and the default budget has room for it."""
-    rows = search_corpus(lesson, SITEMAP)
+    rows = search_corpus(SITEMAP)
     assert rows[0]["doc_id"] == "sitemap-ru"
     assert lesson.load("context").pack(rows)[0] is rows[0]
 
 
 @pytest.mark.lessons(7, 11)
-def test_the_drafts_question_needs_both_documents(lesson):
+def test_the_drafts_question_needs_both_documents(lesson, search_corpus):
     """Both documents speak of drafts; a budget for the first takes only that one."""
-    rows = search_corpus(lesson, DRAFTS)
+    rows = search_corpus(DRAFTS)
     pack = lesson.load("context").pack
     assert {"sitemap-ru", "editorial-policy-ru"} <= {r["doc_id"] for r in pack(rows)}
     assert pack(rows, cost(rows[0])) == rows[:1]
 
 
 @pytest.mark.lessons(7, 11)
-def test_the_parts_of_the_sitemap_question_are_longer_than_300(lesson):
+def test_the_parts_of_the_sitemap_question_are_longer_than_300(lesson, search_corpus):
     """Found and yet not packed: the search gave rows, none of which fits 300."""
-    rows = search_corpus(lesson, SITEMAP)
+    rows = search_corpus(SITEMAP)
     assert len(rows) == 4 and lesson.load("context").pack(rows, 300) == []
 
 
@@ -241,7 +251,7 @@ def run(lesson, *args: object, **env: object):
 
 
 @pytest.mark.lessons(7, 7)
-def test_the_app_packs_what_the_search_has_found(lesson):
+def test_the_app_packs_what_the_search_has_found(lesson, search_corpus):
     """The corpus questions, asked in a process: rows, skipped ids and the sum."""
     sitemap = run(lesson, SITEMAP)
     assert sitemap["status"] == "found"
@@ -252,7 +262,7 @@ def test_the_app_packs_what_the_search_has_found(lesson):
     first = drafts["rows"][0]
     small = run(lesson, "--budget", cost(first), DRAFTS)
     assert small["rows"] == [first] and small["used"] == small["budget"] == cost(first)
-    ranked = search_corpus(lesson, DRAFTS)
+    ranked = search_corpus(DRAFTS)
     assert small["skipped"] == ids(ranked[1:])
 
 
