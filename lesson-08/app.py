@@ -51,7 +51,10 @@ def show(result: dict) -> None:
     """Print a result for a person."""
     for row in result["rows"]:
         print(page(f"== {row['title']}: {row['heading']} ({cost(row)} characters)"))
-        print(f"rank by words {row['lexical_rank']}, by vectors {row['vector_rank']}")
+        print(
+            f"rank by words {row['lexical_rank'] or '-'},"
+            f" by vectors {row['vector_rank'] or '-'}"
+        )
         print(page(f"{row['url']}\n\n{row['body']}\n"))
     print(MESSAGES[result["status"]])
     print(

@@ -78,10 +78,12 @@ def write_vectors(db: sqlite3.Connection, embedder: Embedder, size: int = 32) ->
         """
     ).fetchall()
     for start in range(0, len(new), size):
-        batch = new[start : start + size]
-        parts = [Snapshot(db).read_part(number) for number, _ in batch]
-        vectors = embedder.embed([make_row(part)["text"] for part in parts])
-        for (_, text_hash), part, vector in zip(batch, parts, vectors, strict=True):
+        batch = [
+            (Snapshot(db).read_part(number), text_hash)
+            for number, text_hash in new[start : start + size]
+        ]
+        vectors = embedder.embed([make_row(part)["text"] for part, _ in batch])
+        for (part, text_hash), vector in zip(batch, vectors, strict=True):
             db.execute(
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
                 (

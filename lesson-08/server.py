@@ -1,19 +1,24 @@
 """The Ollama server on this machine: its address, its models, its faults by name."""
 
+import json
 import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPSConnection
 
 CONNECT_SECONDS = 10.0  # a server lets callers in at once, even one that is busy
-# What went wrong, by the name of the error's class: the package ollama, and httpx that
-# comes with it, are imported only where they are needed.
+# What went wrong, by the name of the error's class: most of them come with the package
+# ollama, which is imported only where it is needed.
 REASONS = {
     "ImportError": ("client_missing", "pip install ollama"),
+    "RemoteDisconnected": ("server_error", "the connection broke"),
     "ConnectionError": ("unreachable", "is it running? ollama serve"),
     "ConnectError": ("unreachable", "is it running? ollama serve"),
     "ConnectTimeout": ("unreachable", "is it running? ollama serve"),
+    "gaierror": ("unreachable", "there is no such host"),
     "TimeoutException": ("timeout", "no reply in time"),
+    "TimeoutError": ("timeout", "no reply in time"),
     "Exception": ("server_error", "not what a sound server answers"),
 }
 
@@ -76,15 +81,14 @@ def check_model(model: str, digest: str) -> None:
         raise ValueError(f"{model!r} needs its digest, 64 hex digits, not {digest!r}")
     name = full_name(model)
     with speaking() as address:
-        import httpx
-
         # The raw list: the client would leave out which models are remote ones.
-        reply = httpx.get(
-            f"{address}/api/tags", timeout=CONNECT_SECONDS, trust_env=False
-        )
+        connection = (
+            HTTPSConnection if address.startswith("https") else HTTPConnection
+        )(address.partition("://")[2], timeout=CONNECT_SECONDS)
+        connection.request("GET", "/api/tags", headers={"Connection": "close"})
         found = [
             model
-            for model in reply.raise_for_status().json()["models"]
+            for model in json.load(connection.getresponse())["models"]
             if full_name(model["model"]) == name
         ]
         digests = [model["digest"] for model in found]
@@ -108,13 +112,12 @@ def embed(
     cut: one that is too long for the model is an error of the server.
     """
     with speaking() as address:
-        import httpx
         import ollama
 
         # Neither a proxy of the environment nor a redirect may carry texts elsewhere.
         client = ollama.Client(
             address,
-            timeout=httpx.Timeout(seconds, connect=CONNECT_SECONDS),
+            timeout=(CONNECT_SECONDS, seconds, seconds, seconds),
             trust_env=False,
             follow_redirects=False,
         )

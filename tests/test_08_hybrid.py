@@ -24,6 +24,7 @@ from .ollama_server import EMBED_MODEL, OllamaServer, refusing
 COURSE = Path(__file__).resolve().parents[1]
 NUMBERS = itertools.count()
 few = settings(max_examples=15)
+SPEAKING = (8, 10)  # lessons that change how a model is spoken to
 SHEEP = "Sheep are shorn in May, before the lambs go up to the meadow."
 LONG = "word " * 3000  # far beyond what the model of the stand-in reads at once
 
@@ -364,7 +365,7 @@ def test_the_rules_hold_on_the_courses_questions(lesson, measured):
 # ---- vectors in the snapshot
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_vectors_of_unchanged_parts_are_used_again(lesson, embedding):
     store = lesson.load("store")
     path = lesson.home / "again.db"
@@ -384,7 +385,7 @@ def test_vectors_of_unchanged_parts_are_used_again(lesson, embedding):
     assert "barge" not in ids(found(lesson, path, "barge with coal", role="editor"))
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_texts_are_embedded_in_batches_and_never_cut(lesson, embedding):
     path = published(
         lesson, *(make(lesson, f"d{n:02}", f"## S\n\nsheep {n}\n") for n in range(70))
@@ -398,7 +399,7 @@ def test_texts_are_embedded_in_batches_and_never_cut(lesson, embedding):
     assert all(text.startswith("passage: S\nsheep ") for text in texts[:-1])
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_only_models_of_the_e5_family_get_prefixes(lesson, server, monkeypatch):
     server.add_model("mice5", like=EMBED_MODEL)
     for name, value in server.embed_env("mice5").items():
@@ -423,7 +424,7 @@ def test_progress_is_shown_on_a_terminal_only(lesson, monkeypatch):
 # ---- one space per snapshot
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_a_question_in_another_space_is_refused_with_the_command(
     lesson, library, server
 ):
@@ -444,7 +445,7 @@ def test_a_question_in_another_space_is_refused_with_the_command(
     assert back.status == 1 and back.json["reason"] == "other_space"
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_another_model_of_the_same_dimension_is_another_space(
     lesson, server, monkeypatch
 ):
@@ -465,7 +466,7 @@ def test_another_model_of_the_same_dimension_is_another_space(
 # ---- what goes wrong
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_a_part_too_long_for_the_model_is_still_found_by_words(lesson, library, server):
     """It is marked when the library is published, and never cut."""
     library.write("a.md", f"# Wool\n\n{LONG} zanzibar\n")
@@ -479,7 +480,7 @@ def test_a_part_too_long_for_the_model_is_still_found_by_words(lesson, library, 
     assert second.status == 0 and second.stderr == "" and "zanzibar" in second.stdout
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_a_part_too_long_has_no_rank_among_the_vectors(lesson, embedding, capsys):
     path = published(
         lesson,
@@ -491,14 +492,14 @@ def test_a_part_too_long_has_no_rank_among_the_vectors(lesson, embedding, capsys
     assert rows["long"]["lexical_rank"] == 1 and rows["long"]["vector_rank"] is None
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_a_question_too_long_for_the_model_is_searched_by_words(lesson, embedding):
     path = published(lesson, make(lesson, "sheep", f"## Wool\n\n{SHEEP}\n"))
     rows = found(lesson, path, f"{SHEEP} {SHEEP} " * 400)
     assert [(r["doc_id"], r["vector_rank"]) for r in rows] == [("sheep", None)]
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_a_server_that_fails_in_the_middle_leaves_the_last_version(lesson, embedding):
     """One transaction: no rows without their vectors, no half of a library."""
     store = lesson.load("store")
@@ -515,7 +516,7 @@ def test_a_server_that_fails_in_the_middle_leaves_the_last_version(lesson, embed
     assert ids(found(lesson, path, "hay 7"))[0] == "d07"
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 @pytest.mark.parametrize(
     ("name", "extra"),
     [
@@ -539,7 +540,7 @@ def test_models_of_the_cloud_are_no_local_models(
     assert server.requests_to("/api/embed") == [], "no text may leave"
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_a_model_of_the_cloud_is_refused_even_unlisted(lesson, embedding, monkeypatch):
     monkeypatch.setenv("EMBED_MODEL", "nobody-has-it:cloud")
     with pytest.raises(ValueError) as raised:
@@ -547,7 +548,7 @@ def test_a_model_of_the_cloud_is_refused_even_unlisted(lesson, embedding, monkey
     assert raised.value.reason == "not_local"
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 @pytest.mark.parametrize("name", ["MULTILINGUAL-E5-small", f"{EMBED_MODEL}:latest"])
 def test_names_are_compared_with_their_tag_and_without_case(
     lesson, embedding, monkeypatch, name
@@ -557,7 +558,7 @@ def test_names_are_compared_with_their_tag_and_without_case(
     assert lesson.load("embeddings").get_embedder().space == usual
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_a_tag_that_moved_to_another_model_is_noticed_first(lesson, embedding):
     embedding.change_digest(EMBED_MODEL, count=0)
     with pytest.raises(ValueError) as raised:
@@ -566,7 +567,7 @@ def test_a_tag_that_moved_to_another_model_is_noticed_first(lesson, embedding):
     assert embedding.requests_to("/api/embed") == []
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_a_model_that_changes_during_the_run_is_noticed(lesson, embedding):
     embedding.change_digest(EMBED_MODEL, count=2)
     with pytest.raises(ValueError) as raised:
@@ -576,7 +577,7 @@ def test_a_model_that_changes_during_the_run_is_noticed(lesson, embedding):
     assert raised.value.reason == "model_changed"
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 @pytest.mark.parametrize("digest", ["", "abc", "A" * 64, f"sha256:{'a' * 64}"])
 def test_a_digest_is_64_lower_case_hex_digits(lesson, library, server, digest):
     library.write("a.md", f"# Sheep\n\n{SHEEP}\n")
@@ -586,7 +587,7 @@ def test_a_digest_is_64_lower_case_hex_digits(lesson, library, server, digest):
     assert server.requests == []
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_a_model_that_is_not_installed_is_missing(lesson, embedding, monkeypatch):
     monkeypatch.setenv("EMBED_MODEL", "nope")
     with pytest.raises(ValueError) as raised:
@@ -594,7 +595,7 @@ def test_a_model_that_is_not_installed_is_missing(lesson, embedding, monkeypatch
     assert raised.value.reason == "model_missing"
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_two_models_of_one_name_are_not_one_model(lesson, embedding):
     embedding.add_model(EMBED_MODEL, like=EMBED_MODEL)
     with pytest.raises(ValueError) as raised:
@@ -626,7 +627,7 @@ def misbehave(server, how: str) -> None:
         server.fail(int(how), path=path, times=None)
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 @pytest.mark.parametrize(
     "how",
     ["list", "list of nothing", "list fails", "prose", "error in 200", "too few"]
@@ -644,7 +645,7 @@ def test_whatever_the_server_does_there_is_a_reason_and_no_traceback(
     assert "Traceback" not in result.stderr and result.stderr.startswith("error: ")
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_a_model_that_cannot_embed_is_an_error_of_the_server(
     lesson, server, monkeypatch
 ):
@@ -655,7 +656,7 @@ def test_a_model_that_cannot_embed_is_an_error_of_the_server(
     assert raised.value.reason == "server_error"
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_a_server_that_is_not_there_is_unreachable(lesson, library, server):
     library.write("a.md", f"# Sheep\n\n{SHEEP}\n")
     with refusing() as address:
@@ -664,7 +665,7 @@ def test_a_server_that_is_not_there_is_unreachable(lesson, library, server):
     assert result.status == 1 and result.json["reason"] == "unreachable"
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_a_server_that_never_answers_is_given_up(lesson, embedding, monkeypatch):
     embeddings = lesson.load("embeddings")
     hurried = functools.partial(embeddings.embed, seconds=0.2)
@@ -675,7 +676,7 @@ def test_a_server_that_never_answers_is_given_up(lesson, embedding, monkeypatch)
     assert raised.value.reason == "timeout"
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_a_proxy_in_the_environment_is_not_used(lesson, library, server):
     library.write("a.md", f"# Sheep\n\n{SHEEP}\n")
     with refusing() as proxy:
@@ -685,7 +686,7 @@ def test_a_proxy_in_the_environment_is_not_used(lesson, library, server):
     assert result.status == 0, result.stderr
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 @pytest.mark.parametrize("path", ["/api/embed", "/api/tags"])
 def test_a_redirect_carries_no_text_elsewhere(lesson, embedding, path):
     with OllamaServer() as other:
@@ -695,7 +696,7 @@ def test_a_redirect_carries_no_text_elsewhere(lesson, embedding, path):
         assert raised.value.reason == "server_error" and other.requests == []
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_where_a_server_listens_to_all_it_is_asked_from_here(
     lesson, embedding, monkeypatch
 ):
@@ -737,7 +738,7 @@ def test_another_machine_is_asked_only_if_that_is_allowed(lesson, monkeypatch, h
     assert host.removeprefix("http://").split("/")[0] in server.server_address()
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 @pytest.mark.parametrize(
     "host", ["a b", "127.0.0.1:x", "ftp://127.0.0.1", "127.0.0.1/v1"]
 )
@@ -748,7 +749,7 @@ def test_what_is_no_address_is_told(lesson, library, server, host):
     assert result.status == 1 and "OLLAMA_HOST" in result.json["message"]
 
 
-@pytest.mark.lessons(8)
+@pytest.mark.lessons(*SPEAKING)
 def test_without_the_client_the_app_says_what_to_install(
     lesson, monkeypatch, embedding
 ):
