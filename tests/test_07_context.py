@@ -203,7 +203,7 @@ def snapshots(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def search_corpus(snapshots):
+def search_corpus(lesson, snapshots):
     """The rows of the snapshot's own ranking for a question to the course's corpus."""
     store, path = lesson.load("store"), snapshots / f"{lesson.number}.db"
     if not path.exists():
