@@ -1,0 +1,119 @@
+"""Ask the library, and get an answer that names its sources, or a refusal."""
+
+import argparse
+import json
+import sys
+
+from answer import BACKENDS, answer
+from console import decoded, page, run, safe
+from library import ROLES
+from store import refresh
+
+MESSAGES = {
+    "sources_only": "these parts were found; they are not a generated answer",
+    "quoted": "word for word from the library; no model was asked",
+    "generated_unverified": "a model wrote this; the sources that it names exist, but"
+    " nobody has verified that they say it",
+    "insufficient": "no answer; what was found and looked at does not answer this",
+    "nothing_found": "no answer; nothing was found that is about this",
+    "nothing_fits": "no answer; parts were found, but none is within the budget",
+}
+
+
+def ask(question: str, options: argparse.Namespace) -> dict:
+    """Answer the question; the keys are `query` and those of `answer`."""
+    result = answer(
+        question,
+        options.role,
+        dict(options.where),
+        options.budget,
+        backend=options.backend,
+        limit=options.limit,
+        path=options.db,
+    )
+    return {"query": question, **result}
+
+
+def publish(options: argparse.Namespace) -> dict:
+    """Publish the library if its files have changed; report it to whoever runs this."""
+    if published := refresh(options.db, options.library, options.rebuild):
+        version, faults = published
+        for fault in faults:
+            print(safe(f"left out: {fault}"), file=sys.stderr)
+        print(f"published version {version}", file=sys.stderr)
+    return {"status": "published"}
+
+
+def show(result: dict) -> None:
+    """Print a result for a person: first the answer, then what it rests on."""
+    status = result["status"]
+    outcome = result["reason"] if status == "no_sources" else status
+    print(page(f"{outcome}: {MESSAGES[outcome]}\n"))
+    for quote in result.get("quotes", []):
+        print(page(f"[{quote['source_id']}] {quote['quote']}\n"))
+    if status == "generated_unverified":
+        print(page(f"{result['answer']}\n"))
+    for source in result.get("looked_at", result["sources"]):
+        print(page(f"[{source['id']}] {source['title']}: {source['heading']}"))
+        print(page(source["url"]))
+        if status == "sources_only":
+            print(page(f"\n{source['quote']}\n"))
+
+
+def fact(argument: str) -> tuple[str, str]:
+    """Read a fact of the command line, `key=value`."""
+    key, equals, value = decoded(argument).partition("=")
+    if not (key and equals and value):
+        raise argparse.ArgumentTypeError(f"{argument!r} is not of the form key=value")
+    return key, value
+
+
+def main() -> int:
+    """Answer one question; exit status 1 for a fault of input, 2 for wrong usage."""
+    parser = argparse.ArgumentParser(description="Answer a question from the library.")
+    parser.add_argument(
+        "question",
+        type=decoded,
+        nargs="?",
+        help="a question, or - to read it from input",
+    )
+    parser.add_argument("--library", metavar="DIR", help="a folder of Markdown files")
+    parser.add_argument("--budget", type=int, default=2400, help="characters to fill")
+    parser.add_argument("--limit", type=int, default=6, help="parts to look at")
+    parser.add_argument("--role", choices=ROLES, default="reader", help="who asks")
+    parser.add_argument(
+        "--where",
+        type=fact,
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a fact of the case, such as channel=overseas",
+    )
+    parser.add_argument("--db", metavar="FILE", help="where to keep the snapshot")
+    parser.add_argument("--rebuild", action="store_true", help="publish it again")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--backend", choices=BACKENDS, help="what makes the answer")
+    options = parser.parse_args()
+    if options.question is None and not options.rebuild:
+        parser.error("a question is needed, or --rebuild")
+    try:
+        result = publish(options)
+        if options.question == "-":  # for shells that eat quotes or letters
+            with open(0, "rb") as source:
+                options.question = source.read().decode("utf-8-sig").strip()
+        if options.question is not None:
+            result = ask(options.question, options)
+    except (ValueError, OSError) as error:
+        reason = getattr(error, "reason", "bad_input")
+        result = {"status": "error", "reason": reason, "message": str(error)}
+    if "message" in result:
+        print(safe(f"error: {result['message']} ({result['reason']})"), file=sys.stderr)
+    if options.json:
+        print(safe(json.dumps(result, ensure_ascii=False)))
+    elif "sources" in result:
+        show(result)
+    return 1 if "message" in result else 0
+
+
+if __name__ == "__main__":
+    run(main)

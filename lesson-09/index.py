@@ -1,0 +1,98 @@
+"""The index: all that is counted when the library is published."""
+
+import sqlite3
+import sys
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from hashlib import sha256
+from zlib import compress
+
+from access import AUDIENCES, audience, visible
+from console import safe
+from embeddings import Embedder
+from library import Document, split
+from postings import Postings
+from rows import make_row
+from snapshot import Snapshot
+from terms import terms
+from versions import version_of
+
+
+def write_index(
+    db: sqlite3.Connection, documents: list[Document], hashes: Mapping[str, str]
+) -> None:
+    """Store the parts, and what each audience and each role needs to search them."""
+    postings: defaultdict[tuple[str, str], Postings] = defaultdict(Postings)
+    sizes: defaultdict[str, Counter] = defaultdict(Counter)
+    number = 0
+    for document in documents:
+        if not (group := audience(document)):
+            continue  # what nobody may read is neither cut into parts nor counted
+        for part in split(document):
+            number += 1
+            text = make_row(part)["text"]
+            counts = Counter(terms(text))
+            length = counts.total()
+            sizes[group].update(parts=1, terms=length)
+            for term, count in counts.items():
+                postings[group, term].add(number, count, length)
+            db.execute(
+                "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (number, document.id, part.part, part.heading, part.start, part.end)
+                + (sha256(text.encode()).hexdigest(),),
+            )
+    for key, entries in sorted(postings.items()):
+        packed = (entries.numbers.tobytes(), entries.codes.tobytes())
+        db.execute(
+            "INSERT INTO postings VALUES (?, ?, ?, ?, ?, ?)",
+            (*key, *entries.bounds(), *packed),
+        )
+    for role, groups in AUDIENCES.items():
+        total = sum((sizes[group] for group in groups), Counter())
+        seen = [(d.id, hashes[d.id]) for d in visible(documents, role)]
+        db.execute(
+            "INSERT INTO views VALUES (?, ?, ?, ?)",
+            (role, version_of(seen), total["parts"], total["terms"]),
+        )
+
+
+def write_vectors(db: sqlite3.Connection, embedder: Embedder, size: int = 32) -> None:
+    """Store a vector for the text of each part; those of unchanged texts are there.
+
+    They are made `size` at a time; on a terminal the progress is shown. A text that
+    cannot be embedded whole gets none, which is told: only words will find it, and the
+    next publishing tries again.
+    """
+    db.execute(
+        """
+        DELETE FROM vectors
+        WHERE space != ? OR text_hash NOT IN (SELECT text_hash FROM parts)
+        """,
+        [embedder.space],
+    )
+    new = db.execute(
+        """
+        SELECT number, text_hash FROM parts LEFT JOIN vectors USING (text_hash)
+        WHERE vector IS NULL ORDER BY number
+        """
+    ).fetchall()
+    for start in range(0, len(new), size):
+        batch = [
+            (Snapshot(db).read_part(number), text_hash)
+            for number, text_hash in new[start : start + size]
+        ]
+        vectors = embedder.embed([make_row(part)["text"] for part, _ in batch])
+        for (part, text_hash), vector in zip(batch, vectors, strict=True):
+            db.execute(
+                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
+                (
+                    text_hash,
+                    embedder.space,
+                    compress(array("f", vector)) if vector else None,
+                ),
+            )
+            if not vector:
+                print(safe(f"not_embedded: {part.id}: too long"), file=sys.stderr)
+        if sys.stderr.isatty():
+            print(f"embedded {start + len(batch)} of {len(new)}", file=sys.stderr)

@@ -1,0 +1,91 @@
+"""The store: the library becomes one SQLite file, replaced while it is being read.
+
+Everything that a question needs is counted once, when the library is published, and
+apart for each audience. A question then reads the postings of its own terms only.
+"""
+
+import json
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+
+from access import audience
+from database import APPLICATION, FORMAT, SCHEMA, StoreError, connection, default_db
+from embeddings import get_embedder
+from index import write_index, write_vectors
+from library import Document, Fault, default_library, load
+from snapshot import open_snapshot as open_snapshot
+from versions import document_hash, version_of
+
+
+def publish(path: Path | str, documents: Iterable[Document]) -> str:
+    """Make `documents` the library that the file at `path` answers from.
+
+    Returns its version. All happens in one transaction: who reads meanwhile, or
+    after a crash, finds the version before. Raises ValueError for two documents
+    with one id, and StoreError if the file cannot be written.
+    """
+    documents = sorted(documents, key=lambda document: document.id)
+    hashes = {document.id: document_hash(document) for document in documents}
+    if len(hashes) < len(documents):
+        raise ValueError("two documents have the same id")
+    version = version_of(hashes.items())
+    with connection(path, "rwc") as db:
+        # The write-ahead log lets readers go on with the version they opened.
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("BEGIN IMMEDIATE")
+        # All but the vectors: those of unchanged texts are used again.
+        tables = db.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name != 'vectors'"
+        )
+        for (table,) in tables.fetchall():
+            db.execute(f"DROP TABLE {table}")
+        for statement in SCHEMA.split(";"):
+            db.execute(statement)
+        db.execute(f"PRAGMA application_id = {APPLICATION}")
+        db.execute(f"PRAGMA user_version = {FORMAT}")
+        embedder = get_embedder()
+        db.execute("INSERT INTO library VALUES (?, ?)", [version, embedder.space])
+        for document in documents:
+            write_document(db, document, hashes[document.id])
+        write_index(db, documents, hashes)
+        write_vectors(db, embedder)
+        db.execute("COMMIT")
+    return version
+
+
+def write_document(db: sqlite3.Connection, document: Document, digest: str) -> None:
+    """Store a document itself."""
+    db.execute(
+        "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (document.id, digest, audience(document), document.title, document.url)
+        + (document.body, document.lang, document.revision, document.role)
+        + (document.status, json.dumps(document.applies)),
+    )
+
+
+def refresh(
+    path: Path | str | None = None,
+    folder: Path | str | None = None,
+    rebuild: bool = False,
+) -> tuple[str, list[Fault]] | None:
+    """Publish the library folder again if its content has changed, or on `rebuild`.
+
+    Returns the new version and the faults of the files that were left out, or None
+    if the snapshot was already that of the folder. Defaults as everywhere.
+    """
+    path = path or default_db()
+    documents, faults = load(folder or default_library())
+    try:
+        with open_snapshot(path) as snapshot:
+            published = snapshot.version
+            if not rebuild:
+                snapshot.check_space(get_embedder().space)
+    except StoreError as error:
+        if error.reason != "not_published":
+            raise
+        published = ""
+    version = version_of((d.id, document_hash(d)) for d in documents)
+    if version == published and not rebuild:
+        return None
+    return publish(path, documents), faults
