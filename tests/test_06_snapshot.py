@@ -21,6 +21,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from array import array
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,206 @@ def shown(result) -> list[str]:
     if "rows" in answer:
         return texts(answer["rows"])
     return [source["quote"] for source in answer.get("sources", [])]
+
+
+# ---- the exercises: one mistake at a time
+
+
+CHANGES = {
+    "title": "Other",
+    "url": "https://e.example/other",
+    "body": "fox ",
+    "lang": "ru",
+    "revision": 2,
+    "id": "b",
+    "role": "editor",
+    "status": "draft",
+    "applies": (("channel", "y"),),
+}
+
+
+@pytest.mark.lessons(6)
+@pytest.mark.task("document_hash")
+@pytest.mark.parametrize("field", CHANGES)
+def test_a_hash_covers_every_field(lesson, field):
+    """Whatever can change an answer changes the hash."""
+    document_hash = lesson.load("versions").document_hash
+    document = make(lesson, "a", "fox", role="reader", applies=(("channel", "x"),))
+    changed = dataclasses.replace(document, **{field: CHANGES[field]})
+    assert document_hash(changed) != document_hash(document), (
+        f"a change of {field} can change an answer, so it must change the hash"
+    )
+
+
+@pytest.mark.lessons(6)
+@pytest.mark.task("document_hash")
+def test_a_hash_is_about_fields_and_their_borders(lesson):
+    """Equal documents have one hash; where a field ends is part of it."""
+    document_hash = lesson.load("versions").document_hash
+    document = make(lesson, "a", "fox", title="fox owl", url="u")
+    assert document_hash(make(lesson, "a", "fox", title="fox owl", url="u")) == (
+        document_hash(document)
+    ), "equal documents have equal hashes"
+    moved = make(lesson, "a", "fox", title="fox ", url="owlu")
+    assert document_hash(moved) != document_hash(document), (
+        "text that moves from one field into the next must change the hash: it is to "
+        "be seen where one field ends"
+    )
+    facts = (("channel", "x"), ("year", "7"))
+    hashes = {
+        document_hash(make(lesson, "a", "fox", applies=applies))
+        for applies in (facts, facts[::-1])
+    }
+    assert len(hashes) == 1, "the order in which the facts are named is nothing"
+
+
+HASHING = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import library, versions
+print(versions.document_hash(library.Document("a", "T", "u", "fox", "en")))
+"""
+
+
+@pytest.mark.lessons(6)
+@pytest.mark.task("document_hash")
+def test_a_hash_is_the_same_in_every_process(lesson):
+    """Python's own hash() of a text is another one in each run."""
+    done = [python(lesson, HASHING, PYTHONHASHSEED=seed) for seed in (1, 2)]
+    assert [run.returncode for run in done] == [0, 0], done[0].stderr.decode()
+    assert done[0].stdout == done[1].stdout, (
+        "a hash must be the same in every process, or each run would publish again"
+    )
+
+
+@pytest.mark.lessons(6)
+@pytest.mark.task("part")
+def test_a_part_is_found_by_its_id_and_by_whom_it_is_for(lesson):
+    """A row for the one part of that id, None for everything else."""
+    path, store = new_file(lesson), lesson.load("store")
+    two = "## x\n\nfox\n\n## y\n\nowl"
+    documents = [make(lesson, "a", two), make(lesson, "c#part-01", "bat")]
+    store.publish(path, [*documents, make(lesson, "b", "elk", role="editor")])
+    with store.open_snapshot(path) as snapshot:
+
+        def part(part_id: str, role: str = "reader"):
+            try:
+                return snapshot.part(part_id, role)
+            except Exception as error:
+                pytest.fail(f"part({part_id!r}, {role!r}) must not raise: {error!r}")
+
+        (found,) = snapshot.search("owl")
+        row = part("a#part-02")
+        assert row is not None, "there is a part a#part-02, and a reader may read it"
+        assert row == {key: found[key] for key in row}, (
+            "the part comes as the row that the search gives for it"
+        )
+        for missing in ("a#part-03", "z#part-01", "a", ""):
+            assert part(missing) is None, f"there is no part {missing!r}: that is None"
+        assert part("b#part-01") is None, "a reader must not get what is for editors"
+        assert part("b#part-01", "editor") is not None, "editors may read b#part-01"
+        assert part("c#part-01#part-01") is not None, (
+            "the id of a document may hold #part- itself: the last one counts"
+        )
+        for near in ("a#part-2", "a#part-002", "a#part- 2"):
+            assert part(near) is None, f"{near!r} is not the id of any part"
+        for hostile in ("'", "' OR 1=1 --#part-01", "a#part-01' --", "a\x00#part-01"):
+            assert part(hostile) is None, "an id is a value and never a piece of SQL"
+        with pytest.raises(ValueError):
+            snapshot.part("a#part-01", "root")
+            pytest.fail("there is no role 'root': that is a ValueError")
+
+
+class Walked(array):
+    """Numbers of parts that count how many of them were walked over."""
+
+    steps = 0
+
+    def __iter__(self):
+        for place in range(len(self)):
+            self.steps += 1
+            yield self[place]
+
+
+def weighted(lesson, weight: float, numbers) -> object:
+    """A term that stands once in these parts, all of average length: adds `weight`."""
+    postings = lesson.load("postings")
+    entries = postings.Postings(Walked("I"))
+    for number in numbers:
+        entries.add(number, 1, 10)
+    return postings.Weighted(entries, weight, weight)
+
+
+@pytest.mark.lessons(6)
+@pytest.mark.task("best")
+def test_the_best_parts_come_first_with_their_sums(lesson):
+    """Number and score, best first, each the sum over the terms of the question."""
+    best = lesson.load("postings").best
+    terms = [weighted(lesson, 1.0, [1, 2, 4]), weighted(lesson, 2.0, [2, 3])]
+    found = best(terms, 10.0, 9)
+    assert dict(found) == {1: 1.0, 2: 3.0, 3: 2.0, 4: 1.0}, (
+        "the score of a part is the sum of weight times saturation over all terms that "
+        f"it holds; found: {found}"
+    )
+    assert [score for _, score in found] == [3.0, 2.0, 1.0, 1.0], "the best come first"
+    assert best([], 10.0, 3) == [], "no term, no part"
+
+
+@pytest.mark.lessons(6)
+@pytest.mark.task("best")
+def test_parts_that_tie_with_the_last_place_are_returned_too(lesson):
+    """Which of them comes first is decided by id, and ids are not known here."""
+    terms = [weighted(lesson, 2.0, [7]), weighted(lesson, 1.0, [1, 2, 3])]
+    found = lesson.load("postings").best(terms, 10.0, 2)
+    assert {number for number, _ in found} == {7, 1, 2, 3}, (
+        "the parts 1, 2 and 3 tie for the second place: all of them are returned"
+    )
+
+
+@pytest.mark.lessons(6)
+@pytest.mark.task("best")
+def test_common_terms_together_can_still_win(lesson):
+    """A part is out of the race only if all terms that are left cannot help it."""
+    terms = [weighted(lesson, weight, [1]) for weight in (2.0, 2.0)]
+    terms.append(weighted(lesson, 3.0, [5]))
+    found = lesson.load("postings").best(terms, 10.0, 1)
+    assert found[0] == (1, 4.0), (
+        "two common terms, 2 and 2, make more than the rare one with 3: a part is out "
+        "of the race only if ALL terms that are left could not bring it to the top"
+    )
+    terms = [weighted(lesson, 1.0, [1, 5]), weighted(lesson, 3.0, [5])]
+    assert lesson.load("postings").best(terms, 10.0, 1) == [(5, 4.0)], (
+        "a common term still counts for the parts that can win"
+    )
+
+
+@pytest.mark.lessons(6)
+@pytest.mark.task("best")
+def test_scores_are_added_in_the_order_of_the_question(lesson):
+    """0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1 for a computer."""
+    terms = [weighted(lesson, weight, [1]) for weight in (0.1, 0.2, 0.3)]
+    ((_, score),) = lesson.load("postings").best(terms, 10.0, 1)
+    assert score == 0.1 + 0.2 + 0.3, (
+        "the score must be added in the order of the question, to the last bit: "
+        f"{0.1 + 0.2 + 0.3}, not {score}"
+    )
+
+
+@pytest.mark.lessons(6)
+@pytest.mark.task("best")
+def test_the_postings_of_a_common_term_are_not_walked_in_vain(lesson):
+    """Where the rare term has decided, the common one only completes scores."""
+    rare, common = (
+        weighted(lesson, 5.0, range(1, 4)),
+        weighted(lesson, 1.0, range(1, 2001)),
+    )
+    found = lesson.load("postings").best([common, rare], 10.0, 3)
+    assert dict(found) == {1: 6.0, 2: 6.0, 3: 6.0}
+    steps = common.postings.numbers.steps
+    assert steps < 100, (
+        f"{steps} of 2,000 postings of the common term were walked over: once 3 parts "
+        "are ahead of all that it can add, no new part needs to be looked at"
+    )
 
 
 # ---- ranking
@@ -195,6 +396,7 @@ def test_a_negative_limit_and_an_unknown_role_are_refused(lesson):
 
 
 @pytest.mark.lessons(6)
+@pytest.mark.task("best")
 @few
 @given(seed=st.integers(0, 2**32), limit=st.integers(1, 12))
 def test_leaving_postings_out_early_loses_no_part(lesson, seed, limit):
@@ -287,6 +489,7 @@ def test_what_is_listed_is_what_is_found_for_each_role(lesson):
 
 
 @pytest.mark.lessons(6)
+@pytest.mark.task("part")
 def test_a_part_is_given_by_its_id_and_nothing_else(lesson):
     """A part comes as the row that the search gave; near misses of ids are nothing."""
     path = new_file(lesson)
@@ -346,24 +549,13 @@ def test_a_file_without_rights_is_for_readers(lesson, library):
 def test_a_version_covers_every_field(lesson):
     """Whatever can change an answer changes the version, rights included."""
     document = make(lesson, "a", "fox", role="reader", applies=(("channel", "x"),))
-    changes = {
-        "id": "b",
-        "title": "Other",
-        "url": "https://e.example/other",
-        "body": "fox ",
-        "lang": "ru",
-        "revision": 2,
-        "role": "editor",
-        "status": "draft",
-        "applies": (("channel", "y"),),
-    }
     fields = {field.name for field in dataclasses.fields(document)}
-    assert fields == set(changes), "a field that no change is tried of"
+    assert fields == set(CHANGES), "a field that no change is tried of"
     publish = lesson.load("store").publish
     version = publish(new_file(lesson), [document])
     assert re.fullmatch("[0-9a-f]{12}", version)
     assert publish(new_file(lesson), [document]) == version
-    for name, value in changes.items():
+    for name, value in CHANGES.items():
         changed = dataclasses.replace(document, **{name: value})
         assert publish(new_file(lesson), [changed]) != version, f"{name} has no part"
 
@@ -500,13 +692,15 @@ for number in map(int, sys.argv[3:]):
 )
 
 
-def python(lesson, code: str, *args: object) -> subprocess.CompletedProcess:
+def python(
+    lesson, code: str, *args: object, **env: object
+) -> subprocess.CompletedProcess:
     """Run code that finds the lesson's folder as its first argument."""
     return subprocess.run(
         [sys.executable, "-c", code, str(lesson.folder), *map(str, args)],
         capture_output=True,
         cwd=lesson.home,
-        env=lesson.environment(),
+        env=lesson.environment(**env),
         timeout=120,
     )
 
