@@ -62,7 +62,159 @@ row_lists = st.lists(st.tuples(words, words, words), max_size=8).map(
 budgets = st.integers(0, 900)
 
 
+# ---- cost
+
+
+@pytest.mark.lessons(7, 11)
+@pytest.mark.task("cost")
+def test_a_row_is_paid_with_all_that_is_shown_of_it(lesson):
+    """Text, title, address and id, in characters, and 30 for what stands around."""
+    price = lesson.load("context").cost
+    row = make_row(1, "text")
+    for key, word in {
+        "text": "text",
+        "title": "title",
+        "url": "address",
+        "id": "id",
+    }.items():
+        longer = row | {key: row[key] + "x" * 500}
+        assert price(longer) - price(row) == 500, (
+            f"the {word} is put before the reader, so it has to be paid for"
+        )
+    for key in ("heading", "body", "doc_id", "lang"):
+        assert price(row | {key: row[key] + "xx"}) == price(row), (
+            f"`{key}` costs nothing of its own: the heading is part of the text already"
+        )
+    wide = row | {"title": "编辑部"}
+    assert price(wide) - price(row) == 2, "characters are counted, not bytes"
+    assert price(row) == cost(row), (
+        f"text 4, title 1, url 1, id 10 and 30 for labels and line ends make "
+        f"{cost(row)}, not {price(row)}"
+    )
+
+
 # ---- pack
+
+
+@pytest.mark.lessons(7, 11)
+@pytest.mark.task("pack")
+def test_a_row_that_fits_is_taken_as_it_is(lesson):
+    """What is returned is a list of the rows themselves."""
+    (row,) = rows = of_costs(100)
+    chosen = lesson.load("context").pack(rows, 100)
+    assert isinstance(chosen, list), "pack returns a list of rows"
+    assert chosen, "a row of 100 fits into a budget of 100"
+    assert chosen[0] is row, "the rows that come out are the same objects, not copies"
+
+
+@pytest.mark.lessons(7, 11)
+@pytest.mark.task("pack")
+def test_a_row_is_never_cut_to_fill_the_budget(lesson):
+    """When the second row fits by half, it is left out as a whole."""
+    rows = of_costs(100, 100)
+    chosen = lesson.load("context").pack(rows, 150)
+    assert all(cost(row) == 100 for row in chosen), (
+        "a row goes in whole or not at all: its text must not be cut to fit"
+    )
+    assert len(chosen) < 2, "two rows of 100 into 150: the budget is exceeded"
+    assert ids(chosen) == ids(rows[:1])
+
+
+@pytest.mark.lessons(7, 11)
+@pytest.mark.task("pack")
+def test_the_first_row_gets_no_special_treatment(lesson):
+    """A first row that is larger than the whole budget is left out like any other."""
+    pack = lesson.load("context").pack
+    assert pack(of_costs(500), 100) == [], (
+        "a row of 500 does not fit into 100, also if it is the first: no row is taken "
+        "only because there is none yet"
+    )
+    rows = of_costs(500, 80)
+    assert ids(pack(rows, 100)) == [rows[1]["id"]], (
+        "a row that does not fit is passed over; the next ones are still tried"
+    )
+
+
+@pytest.mark.lessons(7, 11)
+@pytest.mark.task("pack")
+def test_the_order_of_the_search_stays(lesson):
+    """Rows are not sorted again, neither by cost nor by score."""
+    rows = of_costs(100, 60, 90)
+    for row, score in zip(rows, (1.0, 3.0, 2.0), strict=True):
+        row["score"] = score
+    chosen = lesson.load("context").pack(rows, 250)
+    assert ids(chosen) == ids(rows), "rows must stay in the order of the search"
+
+
+@pytest.mark.lessons(7, 11)
+@pytest.mark.task("pack")
+def test_order_wins_over_a_fuller_budget(lesson):
+    """Packing is greedy: what ranks first is taken, though others would fill more."""
+    rows = of_costs(60, 100, 100)
+    assert ids(lesson.load("context").pack(rows, 200)) == ids(rows[:2]), (
+        "rows must stay in the order of the search: what ranks first is taken first"
+    )
+
+
+@pytest.mark.lessons(7, 11)
+@pytest.mark.task("pack")
+def test_a_large_row_does_not_keep_small_ones_out(lesson):
+    """Costs 70, 900, 60, 60 and a budget of 200: all but the large one."""
+    rows = of_costs(70, 900, 60, 60)
+    chosen = lesson.load("context").pack(rows, 200)
+    assert ids(chosen) == [rows[0]["id"], rows[2]["id"], rows[3]["id"]], (
+        "a row that does not fit is passed over; the next ones are still tried"
+    )
+
+
+@pytest.mark.lessons(7, 11)
+@pytest.mark.task("pack")
+def test_a_row_costs_text_title_url_id_and_thirty(lesson):
+    """The exact cost fits, one character less does not."""
+    pack = lesson.load("context").pack
+    for row in (
+        make_row(1, "x" * 40),
+        make_row(1, "", "title" * 9, ""),
+        make_row(1, "", "", "https://e.example/" + "y" * 500),
+        make_row(123456789, ""),
+        make_row(1, "编辑部", "Карта", "👩‍👧"),  # characters, not bytes
+    ):
+        assert pack([row], cost(row)) == [row], "a row that fits exactly is taken"
+        assert pack([row], cost(row) - 1) == [], (
+            "a row must not cost too little: text, title, url, id and 30 are to be paid"
+        )
+    headed = make_row(1, "body") | {"heading": "heading", "text": "heading\nbody"}
+    assert pack([headed], cost(headed)) == [headed]
+    assert pack([headed], cost(headed) - 1) == [], "the heading is part of the text"
+
+
+@pytest.mark.lessons(7, 11)
+@pytest.mark.task("pack")
+def test_the_budget_is_2400_unless_told(lesson):
+    """The default budget, to the character."""
+    pack = lesson.load("context").pack
+    fits, (too_large,) = of_costs(1200, 1200), of_costs(2401)
+    assert pack(fits) == fits and pack([too_large]) == []
+    assert pack(of_costs(1200, 1201)) == of_costs(1200)
+
+
+@pytest.mark.lessons(7, 11)
+@pytest.mark.task("pack")
+@pytest.mark.parametrize("budget", [True, False, -1, "2400", 2400.0, None, [2400]])
+def test_a_budget_that_is_no_number_of_characters_is_refused(lesson, budget):
+    """A bool, a negative number, a text or a fraction is a mistake, not a budget."""
+    for rows in ([], of_costs(50)):
+        with pytest.raises(ValueError):
+            lesson.load("context").pack(rows, budget)
+            pytest.fail(f"{budget!r} is no number of characters: that is a ValueError")
+
+
+@pytest.mark.lessons(7, 11)
+@pytest.mark.task("pack")
+def test_packing_nothing_or_into_nothing_gives_nothing(lesson):
+    """No rows, or no room: an empty list and no error."""
+    pack = lesson.load("context").pack
+    assert pack([], 2400) == pack([]) == pack(of_costs(50), 0) == []
 
 
 @pytest.mark.lessons(7, 11)
@@ -88,7 +240,7 @@ def test_what_is_packed_are_the_same_rows_in_the_same_order(lesson, rows, budget
     """No row is copied, cut, changed or moved, and the sum is within the budget."""
     before, order = copy.deepcopy(rows), [id(row) for row in rows]
     chosen = lesson.load("context").pack(rows, budget)
-    assert isinstance(chosen, list) and chosen is not rows
+    assert chosen is not rows, "a new list is to be returned"
     assert rows == before and [id(row) for row in rows] == order, (
         "the rows that came in must not be changed"
     )
@@ -96,91 +248,6 @@ def test_what_is_packed_are_the_same_rows_in_the_same_order(lesson, rows, budget
     assert len(places) == len(chosen), "rows must be the same objects, not copies"
     assert places == sorted(set(places)), "rows must stay in the order of the search"
     assert sum(map(cost, chosen)) <= budget, "the budget is exceeded"
-
-
-@pytest.mark.lessons(7, 11)
-@pytest.mark.task("pack")
-def test_a_large_row_does_not_keep_small_ones_out(lesson):
-    """Costs 70, 900, 60, 60 and a budget of 200: all but the large one."""
-    rows = of_costs(70, 900, 60, 60)
-    chosen = lesson.load("context").pack(rows, 200)
-    assert ids(chosen) == [rows[0]["id"], rows[2]["id"], rows[3]["id"]], (
-        "a row that does not fit is passed over; the next ones are still tried"
-    )
-
-
-@pytest.mark.lessons(7, 11)
-@pytest.mark.task("pack")
-def test_the_first_row_gets_no_special_treatment(lesson):
-    """A first row that is larger than the whole budget is left out like any other."""
-    pack = lesson.load("context").pack
-    assert pack(of_costs(500), 100) == []
-    rows = of_costs(500, 80)
-    assert ids(pack(rows, 100)) == [rows[1]["id"]]
-
-
-@pytest.mark.lessons(7, 11)
-@pytest.mark.task("pack")
-def test_a_row_is_never_cut_to_fill_the_budget(lesson):
-    """When the second row fits by half, it is left out as a whole."""
-    first, second = of_costs(100, 100)
-    (only,) = lesson.load("context").pack([first, second], 150)
-    assert only is first and only["text"] == first["text"]
-
-
-@pytest.mark.lessons(7, 11)
-@pytest.mark.task("pack")
-def test_order_wins_over_a_fuller_budget(lesson):
-    """Packing is greedy: what ranks first is taken, though others would fill more."""
-    rows = of_costs(60, 100, 100)
-    assert ids(lesson.load("context").pack(rows, 200)) == ids(rows[:2])
-
-
-@pytest.mark.lessons(7, 11)
-@pytest.mark.task("pack")
-def test_a_row_costs_text_title_url_id_and_thirty(lesson):
-    """The exact cost fits, one character less does not."""
-    pack = lesson.load("context").pack
-    for row in (
-        make_row(1, "x" * 40),
-        make_row(1, "", "title" * 9, ""),
-        make_row(1, "", "", "https://e.example/" + "y" * 500),
-        make_row(123456789, ""),
-        make_row(1, "编辑部", "Карта", "👩‍👧"),  # characters, not bytes
-    ):
-        assert pack([row], cost(row)) == [row], "a row that fits exactly is taken"
-        assert pack([row], cost(row) - 1) == [], "a row must not cost too little"
-    headed = make_row(1, "body") | {"heading": "heading", "text": "heading\nbody"}
-    assert pack([headed], cost(headed)) == [headed]
-    assert pack([headed], cost(headed) - 1) == [], "the heading is part of the text"
-
-
-@pytest.mark.lessons(7, 11)
-@pytest.mark.task("pack")
-def test_the_budget_is_2400_unless_told(lesson):
-    """The default budget, to the character."""
-    pack = lesson.load("context").pack
-    fits, (too_large,) = of_costs(1200, 1200), of_costs(2401)
-    assert pack(fits) == fits and pack([too_large]) == []
-    assert pack(of_costs(1200, 1201)) == of_costs(1200)
-
-
-@pytest.mark.lessons(7, 11)
-@pytest.mark.task("pack")
-@pytest.mark.parametrize("budget", [True, False, -1, "2400", 2400.0, None, [2400]])
-def test_a_budget_that_is_no_number_of_characters_is_refused(lesson, budget):
-    """A bool, a negative number, a text or a fraction is a mistake, not a budget."""
-    for rows in ([], of_costs(50)):
-        with pytest.raises(ValueError):
-            lesson.load("context").pack(rows, budget)
-
-
-@pytest.mark.lessons(7, 11)
-@pytest.mark.task("pack")
-def test_packing_nothing_or_into_nothing_gives_nothing(lesson):
-    """No rows, or no room: an empty list and no error."""
-    pack = lesson.load("context").pack
-    assert pack([], 2400) == pack([]) == pack(of_costs(50), 0) == []
 
 
 @pytest.mark.lessons(7, 11)
