@@ -23,6 +23,7 @@ from pathlib import Path
 import testing
 from exercises import find_function, is_empty, reference
 from manifest import Course, CourseError, Exercise, Lesson
+from spelling import prose
 
 TEST_SECONDS = 20  # one test may take so long; then it counts as an endless loop
 ALL_SECONDS = 300  # all tests of a lesson together
@@ -195,6 +196,8 @@ def run_tests(
             )
             if status in (0, 1, 5) and not unfinished(read_record(record)):
                 break
+            if to_first_failure:
+                break
             if len(read_record(record)) == before:
                 break
         lines = read_record(record)
@@ -330,7 +333,7 @@ def shown_folder(course: Course, folder: Path) -> str:
 
 def in_short(verdict: Verdict) -> str:
     if verdict.solved:
-        return f"solved ({verdict.passed} tests)"
+        return f"solved ({verdict.passed} {'test' if verdict.passed == 1 else 'tests'})"
     if verdict.problem:
         return "not yet"
     return f"not yet ({verdict.passed} of {verdict.total} tests pass)"
@@ -338,7 +341,7 @@ def in_short(verdict: Verdict) -> str:
 
 def failure(line: dict, exercise: Exercise) -> Iterator[str]:
     """One failing test: what was called, what came back, what was expected."""
-    yield f"    {first_sentence(line['says'])}"
+    yield prose(first_sentence(line["says"]), indent=4)
     call = line.get("calls", {}).get(exercise.function)
     if call:
         yield f"      called:    {call['called']}"
@@ -350,7 +353,7 @@ def failure(line: dict, exercise: Exercise) -> Iterator[str]:
         yield f"      expected:  {line['expected']}"
     message = plain_message(line.get("message", ""))
     if message and not (call and call.get("raised") == message):
-        yield f"      {message}"
+        yield from (prose(each, indent=6) for each in message.split("\n"))
 
 
 def first_sentence(text: str) -> str:
@@ -369,7 +372,7 @@ def plain_message(message: str) -> str:
         if line.startswith(("assert ", " + ", "  +")):
             break
         kept.append(line)
-    return "\n      ".join(kept).strip()
+    return "\n".join(kept).strip()
 
 
 def saved_at(folder: Path) -> dict[Path, int]:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from manifest import Course, CourseError, Exercise, Lesson, Wrong
 from pieces import pieces
+from spelling import prose
 from step import files_of
 
 WORK = "work"
@@ -143,7 +144,7 @@ def tasks(lesson: Lesson, shown: str) -> Iterator[str]:
     for index, exercise in enumerate(lesson.exercises, start=1):
         where = f"{shown}/{exercise.file}" if exercise.file else "in words"
         yield f"{lesson.number}.{index} {exercise.name} ({where})"
-        yield f"    {exercise.task}"
+        yield prose(exercise.task, indent=4)
 
 
 def kept_solutions(course: Course, lesson: Lesson) -> dict[tuple[str, str], Path]:
@@ -274,11 +275,11 @@ def hint(course: Course, lesson: Lesson, task: str) -> Iterator[str]:
     if number >= total:
         yield f"That was the last of {total} hints. Here they are again:"
         for each in exercise.hints:
-            yield f"\n{each.title}\n{each.text}"
+            yield f"\n{prose(each.title)}\n{prose(each.text)}"
         yield f"\nThe solution: python3 shared/course solution {key}"
         return
-    yield f"Hint {number + 1} of {total}: {exercise.hints[number].title}"
-    yield exercise.hints[number].text
+    yield prose(f"Hint {number + 1} of {total}: {exercise.hints[number].title}")
+    yield prose(exercise.hints[number].text)
     shown[key] = number + 1
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(shown), encoding="utf-8")
@@ -304,4 +305,4 @@ def solution(lesson: Lesson, task: str) -> Iterator[str]:
         yield ""
         yield from source.split("\n")[first:end]
         yield ""
-    yield exercise.why
+    yield prose(exercise.why)
