@@ -111,8 +111,8 @@ def main() -> int:
     add_operations(parser)
     options = parser.parse_args()
     operation = wanted(options)
-    if operation and options.question is not None:
-        parser.error("a question, or one of the operations, not both")
+    if len(operation) + (options.question is not None) > 1:
+        parser.error("a question or one of the operations, not more")
     if options.question is None and not options.rebuild and not operation:
         parser.error("a question is needed, or --rebuild or another operation")
     try:

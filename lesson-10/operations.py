@@ -18,7 +18,7 @@ CHANGES = {
 
 def add_operations(parser: argparse.ArgumentParser) -> None:
     """Let a command line name one operation."""
-    one = parser.add_mutually_exclusive_group()
+    one = parser.add_argument_group("operations, one at a time")
     one.add_argument("--recheck", metavar="FILE", help="does a saved answer stand?")
     one.add_argument("--put", metavar="FILE", help="put or change one document")
     for verb, does in CHANGES.items():
@@ -26,16 +26,17 @@ def add_operations(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--history", action="store_true", help="what happened so far")
 
 
-def wanted(options: argparse.Namespace) -> bool:
-    """Return whether the command line names an operation."""
-    names = ("recheck", "put", *CHANGES, "history")
-    return any(getattr(options, name) for name in names)
+def wanted(options: argparse.Namespace) -> list[str]:
+    """Return the operations that the command line names."""
+    given = {name: getattr(options, name) for name in ("recheck", "put", *CHANGES)}
+    named = [name for name, value in given.items() if value is not None]
+    return named + (["history"] if options.history else [])
 
 
 def operate(options: argparse.Namespace) -> dict:
     """Carry out the operation that the command line names; return what came of it."""
     path = options.db or default_db()
-    if options.put:
+    if options.put is not None:
         file, root = Path(options.put), Path(options.library or default_library())
         if file.suffix.lower() != ".md" or not file.is_file():
             raise ValueError(f"{file} is no Markdown file")
@@ -45,9 +46,9 @@ def operate(options: argparse.Namespace) -> dict:
         (document,) = read(file, name, root)
         return {"status": "put", "version": put(path, document)}
     for verb, change in (("withdraw", withdraw), ("delete", delete), ("purge", purge)):
-        if doc_id := getattr(options, verb):
+        if (doc_id := getattr(options, verb)) is not None:
             return {"status": verb, "version": change(path, doc_id)}
-    if options.recheck:
+    if options.recheck is not None:
         return recheck(options.recheck, options.role, path)
     return {"status": "history", "entries": history(path)}
 
