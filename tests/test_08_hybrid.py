@@ -129,6 +129,58 @@ def row(part_id: str) -> dict:
 
 
 @pytest.mark.lessons(8)
+@pytest.mark.task("fuse")
+def test_a_rank_is_worth_the_same_in_both_rankings(lesson):
+    """1 / (60 + rank), ranks counted from 1, whatever the scores were."""
+    fuse = lesson.load("hybrid").fuse
+    high = row("a") | {"score": 40.0}
+    for rankings in (([high], []), ([], [high])):
+        rows = fuse(*rankings, "s")
+        assert len(rows) == 1, "a row that one ranking alone has found is not lost"
+        (only,) = rows
+        assert only["score"] != pytest.approx(40), (
+            "the scores that the rows came with do not count, only their ranks"
+        )
+        assert only["score"] == pytest.approx(1 / 61), (
+            "ranks are counted from 1: the first of one ranking scores 1/61, a row "
+            f"that another ranking does not have gains nothing there; not "
+            f"{only['score']:.5f}"
+        )
+
+
+@pytest.mark.lessons(8)
+@pytest.mark.task("fuse")
+def test_a_row_of_one_ranking_gains_nothing_from_the_other(lesson):
+    rows = lesson.load("hybrid").fuse([row("a"), row("b")], [row("b"), row("c")], "s")
+    names = [r["id"] for r in rows]
+    assert len(names) == len(set(names)), "a row of both rankings stands there once"
+    assert set(names) == {"a", "b", "c"}, "a row that one ranking found is not lost"
+    by_id = {r["id"]: r for r in rows}
+    for name, expected in {"a": 1 / 61, "b": 1 / 62 + 1 / 61, "c": 1 / 62}.items():
+        assert by_id[name]["score"] == pytest.approx(expected), (
+            f"{name} must score {expected:.5f}, not {by_id[name]['score']:.5f}: a row "
+            "that is not in a ranking gains nothing from it, and one that is in both "
+            "gains from both"
+        )
+    assert by_id["a"]["vector_rank"] is None and by_id["c"]["lexical_rank"] is None, (
+        "where a row is not in a ranking, its rank there is None"
+    )
+    assert names[0] == "b", "the highest score comes first"
+
+
+@pytest.mark.lessons(8)
+@pytest.mark.task("fuse")
+def test_the_rows_that_come_in_are_left_alone(lesson):
+    first, second = [row("a"), row("b")], [row("b")]
+    rows = lesson.load("hybrid").fuse(first, second, "space")
+    assert (first, second) == ([row("a"), row("b")], [row("b")]), (
+        "the rows of the rankings must not be changed: return new ones"
+    )
+    assert {r.get("space") for r in rows} == {"space"}, "each row names its space"
+
+
+@pytest.mark.lessons(8)
+@pytest.mark.task("fuse")
 def test_fusion_adds_reciprocal_ranks(lesson):
     """1 / (60 + rank), ranks from 1; where a row is absent, it gains nothing."""
     rows = lesson.load("hybrid").fuse(
@@ -146,13 +198,16 @@ def test_fusion_adds_reciprocal_ranks(lesson):
 
 
 @pytest.mark.lessons(8)
+@pytest.mark.task("fuse")
 def test_ties_of_the_fusion_are_settled_by_id(lesson):
     """Two rankings that contradict each other tie by construction."""
     fuse = lesson.load("hybrid").fuse
     for first, second in (("ab", "ba"), ("ba", "ab")):
         rows = fuse([row(i) for i in first], [row(i) for i in second], "s")
-        assert [r["id"] for r in rows] == ["a", "b"]
         assert rows[0]["score"] == rows[1]["score"]
+        assert [r["id"] for r in rows] == ["a", "b"], (
+            "equal scores are ordered by id, not by what came first"
+        )
 
 
 @pytest.mark.lessons(8)
@@ -279,7 +334,69 @@ def test_what_a_reader_finds_does_not_depend_on_hidden_documents(
 # ---- evidence
 
 
+FERRY = "Which ferry carries visitors from the harbour to the sheep market?"
+VILLAGE = "The village has a school, a mill and a bridge over the river. " * 2
+SHEARING = (
+    f"{SHEEP} The shearer comes from the village with two helpers. The wool is sorted "
+    "by colour, packed into sacks and sold at the market in town. Rain stops the work, "
+    "since wet wool rots in the sack."
+)
+
+
 @pytest.mark.lessons(8)
+@pytest.mark.task("is_evidence")
+@pytest.mark.parametrize(
+    ("question", "text", "expected", "why"),
+    [
+        ("", SHEEP, False, "a question without a telling word has no evidence"),
+        (
+            *("Who are you and what is this?", "Who are you and what is this?", False),
+            "common words are left out: this question has no telling word",
+        ),
+        (FERRY, SHEEP, False, "one shared word of many is not enough"),
+        (
+            *("Which is the one about the river?", "Which is the one about it?", False),
+            "common words are left out: nothing telling is shared",
+        ),
+        (
+            *("zanzibar", f"{'Other words stand here. ' * 200} zanzibar", True),
+            "a text that has all of the question is evidence, however long it is",
+        ),
+        (
+            *("When are sheep shorn by machine?", SHEARING, True),
+            "the cosine alone is unfair to long texts",
+        ),
+        (
+            *("Do sheep need salt in winter?", SHEARING, False),
+            "a long text has a bit of everything: its length counts, too",
+        ),
+        (
+            *("Do sheep like to hear music on the radio?", "Sheep.", True),
+            "the share of the question alone is unfair to short texts",
+        ),
+        (
+            *(FERRY, f"{'sheep ' * 4}{VILLAGE}", False),
+            "the square roots of the counts are compared: one repeated word is not "
+            "enough",
+        ),
+        (
+            *("取消订单后多久收到退款通知？", "退款一般在三到五个工作日内到账。", True),
+            "half of the limit is enough for a Chinese question",
+        ),
+    ],
+)
+def test_evidence_is_fair_to_long_and_to_short_texts(
+    lesson, question, text, expected, why
+):
+    given = lesson.load("features").is_evidence(question, text)
+    assert given == expected, (
+        f"{why}. The question {question!r} must get {expected}, not {given!r}, "
+        f"for the text {text[:60]!r}…"
+    )
+
+
+@pytest.mark.lessons(8)
+@pytest.mark.task("is_evidence")
 @pytest.mark.parametrize(
     ("question", "text", "expected"),
     [
@@ -296,10 +413,12 @@ def test_what_a_reader_finds_does_not_depend_on_hidden_documents(
     ],
 )
 def test_evidence_is_what_a_row_has_of_the_question(lesson, question, text, expected):
-    assert lesson.load("features").is_evidence(question, text) is expected
+    given = lesson.load("features").is_evidence(question, text)
+    assert given is expected, f"must be {expected}, a bool, and not {given!r}"
 
 
 @pytest.mark.lessons(8)
+@pytest.mark.task("is_evidence")
 @given(st.text(), st.text())
 def test_any_text_is_a_legal_question_and_a_legal_row(lesson, question, text):
     assert lesson.load("features").is_evidence(question, text) in (True, False)
