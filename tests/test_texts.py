@@ -32,3 +32,10 @@ def test_manifest_and_lessons_agree(course_tool):
     course = course_tool.load("manifest").load_course(COURSE)
     faults = checks.verify(course, [], run=False)
     assert not faults, "\n".join(faults)
+
+
+def test_the_help_of_every_verb_stands_in_the_readme(course_tool):
+    text = (COURSE / "README.md").read_text(encoding="utf-8")
+    for name, verb in course_tool.load("verbs").VERBS.items():
+        shown = f"$ python3 shared/course {name} --help\n{verb.help.strip()}\n"
+        assert shown in text, f"the help of {name} is another one, or missing"

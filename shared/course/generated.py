@@ -3,7 +3,7 @@
 <!-- generated: lessons -->    the table of lessons (root README)
 <!-- generated: where -->      time, chapter before, chapter after
 <!-- generated: changes -->    what changes in this step, and its size
-<!-- generated: exercises -->  the exercises with their tasks
+<!-- generated: times -->      reading times and exercises (shared/TEACHING.md)
 <!-- end of generated -->      closes each of them
 """
 
@@ -17,10 +17,10 @@ from step import size, step_of
 
 def region(course: Course, lesson: Lesson | None, name: str) -> list[str]:
     """The lines that belong into a region; CourseError for an unknown name."""
-    if name == "lessons":
-        return lessons(course)
+    if name in COURSE_REGIONS:
+        return COURSE_REGIONS[name](course)
     if name not in CHAPTER_REGIONS:
-        known = ", ".join(["lessons", *CHAPTER_REGIONS])
+        known = ", ".join([*COURSE_REGIONS, *CHAPTER_REGIONS])
         raise CourseError(f"there is no generated block {name!r}; there are: {known}")
     if lesson is None:
         raise CourseError(f"the generated block {name!r} belongs into a chapter")
@@ -37,6 +37,18 @@ def lessons(course: Course) -> list[str]:
             f"| {title} | {lesson.idea} | {lesson.minutes} min "
             f"| {size_in_words(course, lesson)} |"
         )
+    return lines
+
+
+def times(course: Course) -> list[str]:
+    lines = ["| lesson | reading | exercises |", "|---|---|---|"]
+    for lesson in course.lessons:
+        if lesson.folder.is_dir():
+            tasks = [f"{each.name} ({each.kind})" for each in lesson.exercises]
+            lines.append(
+                f"| {lesson.number:02} {lesson.title} | {lesson.minutes} min "
+                f"| {', '.join(tasks) or 'none yet'} |"
+            )
     return lines
 
 
@@ -96,6 +108,10 @@ def size_in_words(course: Course, lesson: Lesson) -> str:
     return f"+{added} −{removed} statements"
 
 
+COURSE_REGIONS: dict[str, Callable[[Course], list[str]]] = {
+    "lessons": lessons,
+    "times": times,
+}
 CHAPTER_REGIONS: dict[str, Callable[[Course, Lesson], list[str]]] = {
     "where": where,
     "changes": changes,

@@ -14,6 +14,7 @@ import os
 import shutil
 import sys
 import tempfile
+import unicodedata
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -209,16 +210,22 @@ def identical(lesson: Lesson, grades: list[Grade]) -> list[list[str]]:
 def table(lesson: Lesson, grades: list[Grade]) -> Iterator[str]:
     """A table for a person: points per exercise, from 0 to 1."""
     tasks = [exercise.name for exercise in lesson.exercises if exercise.is_emptied]
-    width = max([len(each.name) for each in grades] + [len("folder")])
+    width = max([columns(each.name) for each in grades] + [len("folder")])
     heads = [f"{task:>{max(5, len(task))}}" for task in tasks]
     yield f"{'folder':<{width}}  {'  '.join(heads)}  total"
     for each in grades:
         points = points_of(tasks, each)
         cells = [f"{p:>{len(head)}.2f}" for p, head in zip(points, heads, strict=True)]
         note = f"  {note_of(each)}" if note_of(each) else ""
-        yield f"{each.name:<{width}}  {'  '.join(cells)}  {each.points:>5.2f}{note}"
+        name = each.name + " " * (width - columns(each.name))
+        yield f"{name}  {'  '.join(cells)}  {each.points:>5.2f}{note}"
     for names in identical(lesson, grades):
         yield f"the same solutions: {', '.join(names)}"
+
+
+def columns(text: str) -> int:
+    """How wide a text is on a terminal: a Chinese character takes two columns."""
+    return sum(1 + (unicodedata.east_asian_width(each) in "WF") for each in text)
 
 
 def points_of(tasks: list[str], each: Grade) -> list[float]:

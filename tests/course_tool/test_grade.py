@@ -154,3 +154,8 @@ def test_a_table_holds_no_formulas(course_tool):
     harmless = course_tool.load("grade").harmless
     assert harmless("=1+1") == "'=1+1"
     assert harmless("Ann") == "Ann"
+
+
+def test_wide_names_do_not_push_the_columns(course_tool):
+    columns = course_tool.load("grade").columns
+    assert [columns(name) for name in ("Bo", "李雷", "Аня Ли")] == [2, 4, 6]
