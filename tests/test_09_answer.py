@@ -162,6 +162,43 @@ def test_a_budget_that_is_no_number_of_characters_is_refused(lesson):
 
 
 @pytest.mark.lessons(9, 11)
+@pytest.mark.task("part_address")
+@pytest.mark.parametrize(
+    ("url", "part", "expected", "why"),
+    [
+        (
+            *("https://e.example/p#place", 2, "https://e.example/p#place"),
+            "a place that the address names itself is kept",
+        ),
+        (
+            *("https://e.example/p", 12, "https://e.example/p#part-12"),
+            "parts are counted from 1, as they come",
+        ),
+        (
+            *("https://e.example/p", 3, "https://e.example/p#part-03"),
+            "the number of a part has two digits",
+        ),
+        (
+            *("https://e.example/p", 104, "https://e.example/p#part-104"),
+            "the number of a part has at least two digits, and three where needed",
+        ),
+        (
+            *("https://e.example/p?a=1&b=2", 12, "https://e.example/p?a=1&b=2#part-12"),
+            "the query belongs to the address",
+        ),
+        (
+            *("https://e.example/p#", 12, "https://e.example/p#part-12"),
+            "a mark with nothing behind it names no place",
+        ),
+    ],
+)
+def test_an_address_gets_the_place_of_its_part(lesson, url, part, expected, why):
+    given = lesson.load("answer").part_address(url, part)
+    assert given == expected, f"{why}: {expected}, not {given}"
+
+
+@pytest.mark.lessons(9, 11)
+@pytest.mark.task("part_address")
 @pytest.mark.parametrize(
     ("url", "part", "expected"),
     [
@@ -803,6 +840,98 @@ REPLIES = [
     ("empty_content", ""),
     ("empty_content", " \n"),
 ]
+
+
+SENT = ["S1", "S2"]
+
+
+@pytest.mark.lessons(9, 10)
+@pytest.mark.task("checked")
+@pytest.mark.parametrize(
+    "value",
+    [
+        GOOD,
+        REFUSAL,
+        {**GOOD, "text": "x" * 6000},
+        {**GOOD, "source_ids": ["S2", "S1"]},
+    ],
+)
+def test_a_reply_that_keeps_the_rules_comes_back(lesson, value):
+    reply_module = lesson.load("reply")
+    try:
+        given = reply_module.checked(value, SENT)
+    except reply_module.AnswerError as error:
+        pytest.fail(f"a reply that keeps the rules must be accepted: {error.reason}")
+    assert given == value, (
+        "the accepted reply has the status, text and ids it came with"
+    )
+
+
+@pytest.mark.lessons(9, 10)
+@pytest.mark.task("checked")
+@pytest.mark.parametrize(
+    ("reason", "value", "why"),
+    [
+        ("bad_shape", [GOOD], "a list is no reply"),
+        (
+            *("bad_shape", {"status": "answered", "text": "Yes."}),
+            "a reply has exactly three fields: here one is missing",
+        ),
+        (
+            *("bad_shape", {**GOOD, "sure": True}),
+            "a reply has exactly three fields: here is one more",
+        ),
+        ("bad_shape", {**GOOD, "status": "Answered"}, "there is no such status"),
+        ("bad_shape", {**GOOD, "source_ids": "S1"}, "source_ids must be a list"),
+        ("bad_text", {**GOOD, "text": 5}, "the text must be a text"),
+        ("bad_text", {**GOOD, "text": " \n"}, "a text of blanks says nothing"),
+        (
+            *("bad_text", {**GOOD, "text": "x" * 6001}),
+            "a text of 6001 characters is too long, and is not cut",
+        ),
+        ("unknown_source", {**GOOD, "source_ids": ["S7"]}, "S7 was never sent"),
+        (
+            *("unknown_source", {**GOOD, "source_ids": ["S1", "S7"]}),
+            "one unknown id spoils the whole reply: it is refused, not mended",
+        ),
+        (
+            *("unknown_source", {**GOOD, "source_ids": ["s1"]}),
+            "s1 is not the id S1: an id is taken as it was sent",
+        ),
+        (
+            *("unknown_source", {**GOOD, "source_ids": [["S1"]]}),
+            "an id must be one of those sent, whatever kind of value it is",
+        ),
+        (
+            *("no_citations", {**GOOD, "source_ids": []}),
+            "an answer must cite at least one source",
+        ),
+        (
+            *("cited_refusal", {**REFUSAL, "source_ids": ["S1"]}),
+            "a refusal that cites sources contradicts itself",
+        ),
+    ],
+)
+def test_a_reply_that_breaks_a_rule_is_refused_with_its_reason(
+    lesson, reason, value, why
+):
+    reply_module = lesson.load("reply")
+    try:
+        reply_module.checked(value, SENT)
+        given = "accepted"
+    except reply_module.AnswerError as error:
+        given = error.reason
+    assert given == reason, f"{why}. Expected: {reason}, given: {given}"
+
+
+@pytest.mark.lessons(9, 10)
+@pytest.mark.task("checked")
+def test_the_model_can_put_no_address_into_an_accepted_text(lesson):
+    value = {**GOOD, "text": "See https://evil.example/x now."}
+    given = lesson.load("reply").checked(value, SENT)
+    assert given["text"] == "See [address left out] now.", (
+        "an address in the text of a model is left out: only the app knows addresses"
+    )
 
 
 @pytest.mark.lessons(9, 10)
