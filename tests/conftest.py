@@ -21,10 +21,11 @@ A test says from which lesson to which it holds, and runs on each of them:
 
 Options: `--lesson=07` runs only this lesson (may be repeated); `--folder=DIR` takes
 that folder in place of lesson-07, for the work of a learner (write the `=`: pytest
-reads options before it knows ours); `--task=NAME` runs only what judges that
-exercise (may be repeated).  With `--record=FILE` the last call of every exercise
-function and the outcome of every test are kept as JSON lines for
-`python shared/course check`.
+reads options before it knows ours; may be repeated); `--task=NAME` runs only what
+judges that exercise (may be repeated).  With `--record=FILE` the last call of every
+exercise function and the outcome of every test are kept as JSON lines for
+`python shared/course check`; `--first-failure` runs no more tests on a folder once
+one has failed on it.
 """
 
 from __future__ import annotations
@@ -40,11 +41,13 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
+from typing import NamedTuple
 
 import hypothesis
 import pytest
 
 COURSE = Path(__file__).resolve().parent.parent
+FAILED = pytest.StashKey[set]()  # folders with a failure, for --first-failure
 TIME_LIMIT = 120  # seconds for one run of an app; a run normally takes less than one
 
 # A test sees none of the settings of the person who runs it.  Everything else that
@@ -319,9 +322,17 @@ def pytest_addoption(parser):
     )
     group.addoption(
         "--folder",
+        action="append",
         type=Path,
+        default=[],
         metavar="DIR",
-        help="take this folder in place of lesson-NN (needs one --lesson NN)",
+        help="take this folder in place of lesson-NN (needs one --lesson NN; may be "
+        "repeated)",
+    )
+    group.addoption(
+        "--first-failure",
+        action="store_true",
+        help="once a test has failed on a folder, run no other on it",
     )
     group.addoption(
         "--task",
@@ -356,6 +367,13 @@ def existing_lessons() -> list[int]:
     return sorted(int(folder.name[-2:]) for folder in folders if folder.is_dir())
 
 
+class Place(NamedTuple):
+    """A lesson as the parameter of a test: its number and the folder to take."""
+
+    number: int
+    folder: Path
+
+
 def lesson_range(first: int, last: int = 99) -> range:
     return range(first, last + 1)
 
@@ -371,13 +389,18 @@ def pytest_generate_tests(metafunc):
         )
     wanted = metafunc.config.option.lesson
     holds = lesson_range(*marker.args, **marker.kwargs)
-    numbers = [
-        number
+    places = [
+        Place(number, folder.resolve())
         for number in existing_lessons()
         if number in holds and (not wanted or number in wanted)
+        for folder in metafunc.config.option.folder or [COURSE / f"lesson-{number:02}"]
     ]
-    ids = [f"lesson-{number:02}" for number in numbers]
-    metafunc.parametrize("lesson", numbers, ids=ids, indirect=True)
+    several = len(metafunc.config.option.folder) > 1
+    ids = [
+        f"lesson-{place.number:02}" + (f"-{place.folder.name}" if several else "")
+        for place in places
+    ]
+    metafunc.parametrize("lesson", places, ids=ids, indirect=True)
 
 
 def pytest_collection_modifyitems(config, items):
@@ -387,12 +410,22 @@ def pytest_collection_modifyitems(config, items):
     """
     if not config.option.lesson:
         return
-    began = already_begun(config.option.record)
+    earlier = earlier_lines(config.option.record)
+    began = {line["test"] for line in earlier}
+    ended = {line["test"] for line in earlier if line["outcome"] != "began"}
+    config.stash[FAILED] = {
+        Path(line["folder"])
+        for line in earlier
+        if line["outcome"] == "failed" or line["test"] not in ended
+    }
     kept, left_out = [], []
     for item in items:
-        parameters = getattr(getattr(item, "callspec", None), "params", {})
-        number = parameters.get("lesson")
-        wanted = number in config.option.lesson and item.nodeid not in began
+        place = place_of(item)
+        wanted = (
+            place is not None
+            and place.number in config.option.lesson
+            and item.nodeid not in began
+        )
         if config.option.task:
             marker = item.get_closest_marker("task")
             judged = marker.args if marker else ()
@@ -400,6 +433,13 @@ def pytest_collection_modifyitems(config, items):
         (kept if wanted else left_out).append(item)
     items[:] = kept
     config.hook.pytest_deselected(items=left_out)
+
+
+def place_of(item) -> Place | None:
+    """Which lesson a test is about, None for a test about no lesson."""
+    parameters = getattr(getattr(item, "callspec", None), "params", {})
+    place = parameters.get("lesson")
+    return place if isinstance(place, Place) else None
 
 
 @pytest.fixture(scope="session")
@@ -422,14 +462,15 @@ def clean_environment(monkeypatch, tmp_path):
 @pytest.fixture
 def lesson(request, tmp_path):
     """The lesson under test, a `Lesson`."""
-    number = request.param
-    folder = request.config.option.folder or COURSE / f"lesson-{number:02}"
-    folder = folder.resolve()
+    number, folder = request.param
     settings = {
         "LIBRARY_DB": str(tmp_path / "library.db"),
         "PYTHONWARNDEFAULTENCODING": "1",
         "PYTHONWARNINGS": "error::EncodingWarning",
     }
+    first_failure = request.config.option.first_failure
+    if first_failure and folder in request.config.stash.get(FAILED, ()):
+        pytest.skip("a test has failed on this folder")
     if COURSE not in folder.parents:  # a learner's folder far from the course
         settings["LIBRARY"] = str(COURSE / "shared" / "corpus")
         request.getfixturevalue("monkeypatch").setenv("LIBRARY", settings["LIBRARY"])
@@ -451,11 +492,12 @@ def library(tmp_path):
     return Library(folder)
 
 
-def already_begun(record: Path | None) -> set[str]:
+def earlier_lines(record: Path | None) -> list[dict]:
+    """What an earlier run, which did not come to its end, has recorded."""
     if record is None or not record.is_file():
-        return set()
+        return []
     lines = record.read_text(encoding="utf-8").split("\n")
-    return {json.loads(line)["test"] for line in lines if line.endswith("}")}
+    return [json.loads(line) for line in lines if line.endswith("}")]
 
 
 def write_record(item, outcome: str, **more: object) -> None:
@@ -467,6 +509,7 @@ def write_record(item, outcome: str, **more: object) -> None:
         "test": item.nodeid,
         "says": (item.function.__doc__ or item.originalname).strip(),
         "tasks": list(marker.args) if marker else [],
+        "folder": str(place.folder) if (place := place_of(item)) else "",
         "outcome": outcome,
     }
     with item.config.option.record.open("a", encoding="utf-8", newline="\n") as lines:
@@ -500,7 +543,9 @@ def pytest_assertrepr_compare(config, op, left, right):
 def pytest_runtest_makereport(item, call):
     """With --record, keep the outcome, the last calls and the message."""
     report = yield
-    if report.when == "call" or report.failed:
+    if report.failed and item.config.option.first_failure and place_of(item):
+        item.config.stash.setdefault(FAILED, set()).add(place_of(item).folder)
+    if report.when == "call" or not report.passed:
         watch = getattr(item, "course_recorder", None)
         more: dict[str, object] = {"calls": watch.calls if watch else {}}
         if call.excinfo is not None:

@@ -39,6 +39,7 @@ import testing  # noqa: E402
 from manifest import Course, Exercise, Lesson, load_course  # noqa: E402
 
 WANTED = 0.9  # the share of mutants that must be caught
+BATCH = 12  # so many mutants are tried in one process
 WHOLE_LESSON_SECONDS = 900
 
 # What one token becomes; "" takes it away.
@@ -160,21 +161,28 @@ def changed(
     return None
 
 
-def caught_by(course: Course, lesson: Lesson, mutant: Mutant) -> str:
-    """ "exercise" or "lesson", whose tests catch the mutant; "" if none does."""
-    with tempfile.TemporaryDirectory(prefix="mutant-") as place:
-        folder = Path(place, "lesson")
-        leftovers = shutil.ignore_patterns("__pycache__", "library.db*")
-        shutil.copytree(lesson.folder, folder, ignore=leftovers)
-        path = folder / mutant.exercise.file
-        path.write_text(mutant.source, encoding="utf-8", newline="\n")
-        env = {"CI": "1", "TMPDIR": place}  # CI: hypothesis tries the same examples
+def verdicts(course: Course, lesson: Lesson, some: list[Mutant]) -> list[str]:
+    """ "exercise" or "lesson" for each mutant, whose tests catch it; "" if none do."""
+    leftovers = shutil.ignore_patterns("__pycache__", "library.db*")
+    env = {"CI": "1"}  # hypothesis then tries the same examples every time
+    with tempfile.TemporaryDirectory(prefix="mutants-") as place:
+        folders = [Path(place, f"mutant-{n}").resolve() for n in range(len(some))]
+        for folder, mutant in zip(folders, some, strict=True):
+            shutil.copytree(lesson.folder, folder, ignore=leftovers)
+            path = folder / mutant.exercise.file
+            path.write_text(mutant.source, encoding="utf-8", newline="\n")
         records = check.run_tests(
-            course, lesson, folder, env, mutant.exercise.name, to_first_failure=True
+            course, lesson, folders, env, some[0].exercise.name, to_first_failure=True
         )
-        if any(record["outcome"] == "failed" for record in records):
-            return "exercise"
-        return "lesson" if fails_in_whole(lesson, folder, place, env) else ""
+        tried = {Path(record["folder"]) for record in records}
+        assert tried == set(folders), "a mutant was not tried at all"
+        failed = {Path(r["folder"]) for r in records if r["outcome"] == "failed"}
+        return [
+            "exercise"
+            if folder in failed
+            else "lesson" * fails_in_whole(lesson, folder, place, env)
+            for folder in folders
+        ]
 
 
 def fails_in_whole(
@@ -209,17 +217,17 @@ def examine(
     found = list(mutants(lesson, exercise, rng))
     if options.most and len(found) > options.most:
         found = sorted(rng.sample(found, options.most), key=lambda each: each.line)
+    batches = [found[at : at + BATCH] for at in range(0, len(found), BATCH)]
     with ThreadPoolExecutor(max_workers=options.jobs) as pool:
-        verdicts = list(
-            pool.map(lambda mutant: caught_by(course, lesson, mutant), found)
-        )
+        said = pool.map(lambda batch: verdicts(course, lesson, batch), batches)
+        caught = [verdict for batch in said for verdict in batch]
     survivors = [
-        mutant for mutant, verdict in zip(found, verdicts, strict=True) if not verdict
+        mutant for mutant, verdict in zip(found, caught, strict=True) if not verdict
     ]
-    by_exercise = verdicts.count("exercise")
     print(
-        f"{lesson.number:02}  {exercise.name:<15} {len(found):>7} {by_exercise:>8}"
-        f" {verdicts.count('lesson'):>8} {len(survivors):>9}",
+        f"{lesson.number:02}  {exercise.name:<15} {len(found):>7}"
+        f" {caught.count('exercise'):>8} {caught.count('lesson'):>8}"
+        f" {len(survivors):>9}",
         flush=True,
     )
     return len(found), len(found) - len(survivors), survivors

@@ -9,69 +9,72 @@ tests about one mistake stand before those about everything.
 import shutil
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 COURSE = Path(__file__).resolve().parent.parent
-EMPTY, REFERENCE = "empty", "reference"
 
 
-def answers() -> list:
-    """Lesson, exercise and what stands in place of the function, for all of them."""
+def exercises() -> list:
+    """Lesson and name of every exercise that is emptied."""
     text = (COURSE / "shared" / "course.toml").read_text(encoding="utf-8")
     return [
         pytest.param(
             lesson["number"],
             exercise["name"],
-            answer,
-            id=f"{lesson['number']:02}-{exercise['name']}-{answer}",
+            id=f"{lesson['number']:02}-{exercise['name']}",
         )
         for lesson in tomllib.loads(text)["lesson"]
         for exercise in lesson.get("exercise", [])
         if exercise["kind"] != "judge"
-        for answer in [
-            EMPTY,
-            REFERENCE,
-            *(wrong["name"] for wrong in exercise.get("wrong", [])),
-        ]
     ]
 
 
-@pytest.mark.parametrize(("number", "name", "answer"), answers())
-def test_exercise(number, name, answer, course_tool, tmp_path, monkeypatch):
-    check, exercises = course_tool.load("check"), course_tool.load("exercises")
+def answers(tool, lesson, exercise) -> Iterator[tuple[str, str, str | None]]:
+    """Name, source and expected words of each answer; None where all must pass."""
+    source = tool.reference(lesson, exercise.file)
+    yield "the reference", source, None
+    empty = tool.emptied(source, exercise.function)
+    yield "the empty function", empty, "NotImplementedError"
+    for wrong in exercise.wrong:
+        yield wrong.name, tool.with_wrong_answer(source, exercise, wrong), wrong.says
+
+
+@pytest.mark.parametrize(("number", "name"), exercises())
+def test_exercise(number, name, course_tool, tmp_path, monkeypatch):
+    check, tool = course_tool.load("check"), course_tool.load("exercises")
     monkeypatch.setattr(
         course_tool.load("testing"), "prepare", lambda root: Path(sys.executable)
     )
     course = course_tool.load("manifest").load_course(COURSE)
     lesson = course.lesson(number)
     exercise = lesson.exercise(name)
-    wrong = {each.name: each for each in exercise.wrong}.get(answer)
-    folder = tmp_path / "answer"
-    shutil.copytree(lesson.folder, folder)
-    source = exercises.reference(lesson, exercise.file)
-    if answer == EMPTY:
-        source = exercises.emptied(source, exercise.function)
-    elif wrong:
-        source = exercises.with_wrong_answer(source, exercise, wrong)
-    (folder / exercise.file).write_text(source, encoding="utf-8", newline="\n")
+    tried = {}
+    leftovers = shutil.ignore_patterns("__pycache__", "library.db*")
+    for index, (answer, source, wanted) in enumerate(answers(tool, lesson, exercise)):
+        folder = tmp_path / f"answer-{index}"
+        shutil.copytree(lesson.folder, folder, ignore=leftovers)
+        path = folder / exercise.file
+        path.write_text(source, encoding="utf-8", newline="\n")
+        tried[folder.resolve()] = (answer, wanted)
 
     records = check.run_tests(
-        course, lesson, folder, {}, task=name, to_first_failure=answer != REFERENCE
+        course, lesson, list(tried), {}, task=name, to_first_failure=True
     )
 
     assert records, f"no test is marked with @pytest.mark.task({name!r})"
-    failed = [record for record in records if record["outcome"] == "failed"]
-    if answer == REFERENCE:
-        assert not failed, "\n".join(record["message"] for record in failed)
-        return
-    assert failed, f"no test fails for the answer {answer!r}"
-    message = check.plain_message(failed[0]["message"])
-    wanted = wrong.says if wrong else "NotImplementedError"
-    assert wanted in message, (
-        f"`check` does not say {wanted!r} for the answer {answer!r}; it says: {message}"
-    )
+    faults = []
+    for folder, (answer, wanted) in tried.items():
+        mine = [record for record in records if Path(record["folder"]) == folder]
+        failed = [record for record in mine if record["outcome"] == "failed"]
+        said = check.plain_message(failed[0]["message"]) if failed else "all tests pass"
+        if wanted is None and (failed or not mine):
+            faults.append(f"{answer} fails: {said}")
+        if wanted is not None and wanted not in said:
+            faults.append(f"{answer}: `check` does not say {wanted!r} but {said!r}")
+    assert not faults, "\n".join(faults)
 
 
 def test_no_two_exercises_have_one_name(course_tool):

@@ -74,7 +74,7 @@ def check(
         return verdicts
     tried = [verdict for verdict in verdicts if not verdict.problem]
     if tried:
-        lines = run_tests(course, lesson, folder, env or {})
+        lines = run_tests(course, lesson, [folder], env or {})
         for verdict in tried:
             judge(verdict, lines)
     return verdicts
@@ -148,12 +148,16 @@ def unreadable(folder: Path) -> str:
 def run_tests(
     course: Course,
     lesson: Lesson,
-    folder: Path,
+    folders: list[Path],
     env: dict[str, str],
     task: str | None = None,
     to_first_failure: bool = False,
 ) -> list[dict]:
-    """The records of all tests that judge an exercise of the lesson, or this one."""
+    """The records of all tests that judge an exercise of the lesson, or this one.
+
+    Several folders are several answers, tried in one process; `folder` of a record
+    says which it was.  With `to_first_failure` no more is tried on a folder then.
+    """
     python = testing.prepare(course.root)
     emptied = [exercise.name for exercise in lesson.exercises if exercise.is_emptied]
     names = [task] if task else emptied
@@ -172,11 +176,11 @@ def run_tests(
             "-p",
             "no:cacheprovider",
             f"--lesson={lesson.number:02}",
-            f"--folder={folder.resolve()}",
+            *(f"--folder={folder.resolve()}" for folder in folders),
             f"--record={record}",
             f"--basetemp={Path(place, 'tests')}",
             *(f"--task={name}" for name in names),
-            *(["-x"] if to_first_failure else []),
+            *(["--first-failure"] if to_first_failure else []),
         ]
         command = testing.pytest_command(python, arguments)
         settings = {
@@ -186,7 +190,7 @@ def run_tests(
             "PYTHONUTF8": "1",
             "HYPOTHESIS_STORAGE_DIRECTORY": str(Path(place, "hypothesis")),
         }
-        deadline = time.monotonic() + ALL_SECONDS
+        deadline = time.monotonic() + ALL_SECONDS * len(folders)
         output = ""
         # A test that hangs ends the process; the next one goes on behind it.
         while time.monotonic() < deadline:
@@ -195,8 +199,6 @@ def run_tests(
                 command, course.root, os.environ | settings | env, deadline
             )
             if status in (0, 1, 5) and not unfinished(read_record(record)):
-                break
-            if to_first_failure:
                 break
             if len(read_record(record)) == before:
                 break
@@ -270,15 +272,19 @@ def unfinished(lines: list[dict]) -> list[dict]:
 
 
 def finished(lines: list[dict]) -> list[dict]:
-    """One record per test; a test that never ended is an endless loop."""
-    results = [line for line in lines if line["outcome"] != "began"]
-    for line in unfinished(lines):
-        message = (
-            f"no end after {TEST_SECONDS} seconds: this looks like an endless loop. "
-            "Does every loop come nearer to its end each time round?"
-        )
-        results.append(line | {"outcome": "failed", "message": message})
-    return results
+    """One record per test, in their order; one that never ended is an endless loop."""
+    endless = {line["test"] for line in unfinished(lines)}
+    message = (
+        f"no end after {TEST_SECONDS} seconds: this looks like an endless loop. "
+        "Does every loop come nearer to its end each time round?"
+    )
+    return [
+        line | {"outcome": "failed", "message": message}
+        if line["test"] in endless
+        else line
+        for line in lines
+        if line["outcome"] != "began" or line["test"] in endless
+    ]
 
 
 def judge(verdict: Verdict, lines: list[dict]) -> None:

@@ -194,6 +194,36 @@ def test_check_ends_an_endless_loop(classroom, course_tool, monkeypatch):
     assert "this looks like an endless loop" in output
 
 
+def test_several_answers_are_tried_in_one_process(classroom, course_tool, monkeypatch):
+    """Each up to its first failure; an endless one does not hide the others."""
+    check = course_tool.load("check")
+    monkeypatch.setattr(check, "TEST_SECONDS", 2)
+    course = course_tool.load("manifest").load_course(classroom.root)
+    bodies = {
+        "endless": f"    while name:\n        pass\n{RIGHT}",
+        "wrong": '    return "Hello"',
+        "right": RIGHT,
+    }
+    for name, body in bodies.items():
+        classroom.run("start", "02")
+        solve(classroom, body)
+        (classroom.root / "work" / "lesson-02").rename(classroom.root / name)
+    folders = [classroom.root / name for name in bodies]
+    lesson = course.lesson(2)
+    records = check.run_tests(course, lesson, folders, {}, to_first_failure=True)
+    outcomes = {
+        name: [r["outcome"] for r in records if Path(r["folder"]).name == name]
+        for name in bodies
+    }
+    assert outcomes == {
+        "endless": ["failed", "skipped"],
+        "wrong": ["failed", "skipped"],
+        "right": ["passed", "passed"],
+    }
+    endless = next(r for r in records if Path(r["folder"]).name == "endless")
+    assert "looks like an endless loop" in endless["message"]
+
+
 def test_check_works_far_from_the_course(classroom, tmp_path):
     classroom.run("start", "02")
     solve(classroom, RIGHT)
