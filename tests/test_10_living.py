@@ -1342,6 +1342,21 @@ def test_what_is_no_receipt_is_an_error_and_no_traceback(lesson, library):
 
 
 @pytest.mark.lessons(10)
+@pytest.mark.parametrize("doc_id", [None, [], 7, 9**99])
+def test_an_id_that_is_no_text_is_no_id(lesson, doc_id):
+    """A receipt that fits together, but names a document as nothing is named."""
+    path, receipts = new_file(lesson), lesson.load("receipts")
+    lesson.load("store").publish(path, [make(lesson, "a")])
+    file = receipt_for(lesson, path)
+    receipt = json.loads(file.read_text(encoding="utf-8"))
+    receipt["answer"]["sources"][0]["doc_id"] = doc_id
+    receipt["rests_on"][0]["doc_id"] = doc_id
+    file.write_text(json.dumps(receipt), encoding="utf-8")
+    with pytest.raises(ValueError, match=f"{file.name} is no receipt"):
+        receipts.recheck(file, "reader", path)
+
+
+@pytest.mark.lessons(10)
 def test_a_receipt_overwrites_no_file_and_is_never_half_there(lesson, monkeypatch):
     """An existing file stays, and a disk that is full leaves no half receipt."""
     path, receipts = new_file(lesson), lesson.load("receipts")
