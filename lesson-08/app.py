@@ -6,6 +6,7 @@ import sys
 
 from console import decoded, page, run, safe
 from context import cost, pack
+from database import StoreError
 from hybrid import hybrid_search
 from library import ROLES
 from store import refresh
@@ -107,7 +108,7 @@ def main() -> int:
             result = ask(options.question, options)
     except (ValueError, OSError) as error:
         print(safe(f"error: {error}"), file=sys.stderr)
-        reason = getattr(error, "reason", "bad_input")
+        reason = error.reason if isinstance(error, StoreError) else "bad_input"
         result = {"status": "error", "reason": reason, "message": str(error)}
     if options.json:
         print(safe(json.dumps(result, ensure_ascii=False)))

@@ -6,6 +6,7 @@ import sys
 
 from answer import BACKENDS, answer
 from console import decoded, page, run, safe
+from database import StoreError
 from library import ROLES
 from store import refresh
 
@@ -104,7 +105,7 @@ def main() -> int:
         if options.question is not None:
             result = ask(options.question, options)
     except (ValueError, OSError) as error:
-        reason = getattr(error, "reason", "bad_input")
+        reason = error.reason if isinstance(error, StoreError) else "bad_input"
         result = {"status": "error", "reason": reason, "message": str(error)}
     if "message" in result:
         print(safe(f"error: {result['message']} ({result['reason']})"), file=sys.stderr)

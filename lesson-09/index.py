@@ -77,13 +77,14 @@ def write_vectors(db: sqlite3.Connection, embedder: Embedder, size: int = 32) ->
         WHERE vector IS NULL ORDER BY number
         """
     ).fetchall()
+    read_part = Snapshot(db).read_part
     for start in range(0, len(new), size):
         batch = [
-            (Snapshot(db).read_part(number), text_hash)
+            (read_part(number), text_hash)
             for number, text_hash in new[start : start + size]
         ]
-        vectors = embedder.embed([make_row(part)["text"] for part, _ in batch])
-        for (part, text_hash), vector in zip(batch, vectors, strict=True):
+        texts = [make_row(part)["text"] for part, _ in batch]
+        for (part, text_hash), vector in zip(batch, embedder.embed(texts), strict=True):
             db.execute(
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
                 (

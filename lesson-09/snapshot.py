@@ -5,7 +5,8 @@ import sqlite3
 from array import array
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from operator import mul
+from itertools import groupby
+from operator import itemgetter, mul
 from pathlib import Path
 from zlib import decompress
 
@@ -43,6 +44,7 @@ class Snapshot:
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db
+        self.last: Document | None = None  # the document that was read last
         self.version, self.space = db.execute("SELECT * FROM library").fetchone()
 
     def check_space(self, space: str) -> None:
@@ -81,15 +83,18 @@ class Snapshot:
 
     def read_part(self, number: int) -> Part:
         """Return the part that the postings know by its number."""
-        query = "SELECT * FROM parts JOIN documents USING (doc_id) WHERE number = ?"
+        query = "SELECT * FROM parts WHERE number = ?"
         row = self.db.execute(query, [number]).fetchone()
-        if row is None:
+        # Parts of one document are often read in a row: a long one is read once then.
+        if row and (self.last is None or self.last.id != row["doc_id"]):
+            query = "SELECT * FROM documents WHERE doc_id = ?"
+            found = self.db.execute(query, [row["doc_id"]]).fetchone()
+            self.last = as_document(found) if found else None
+        if row is None or self.last is None:
             raise sqlite3.DatabaseError(f"it is damaged, part {number} is missing")
-        document = as_document(row)
-        body = document.body[row["start"] : row["stop"]]
-        return Part(
-            document, row["part"], row["heading"], body, row["start"], row["stop"]
-        )
+        start, stop = row["start"], row["stop"]
+        body = self.last.body[start:stop]
+        return Part(self.last, row["part"], row["heading"], body, start, stop)
 
     def search(
         self,
@@ -116,9 +121,9 @@ class Snapshot:
         wanted = limit
         while wanted:
             ranked = best(weighted, average, wanted)
-            rows = self.applicable_rows(ranked, facts or {})
+            rows = self.applicable_rows(ranked, facts or {}, limit)
             if len(rows) >= limit or len(ranked) < wanted:
-                return rows[:limit]
+                return rows
             wanted *= 4  # too many of them hold elsewhere only: look further down
         return []
 
@@ -143,7 +148,8 @@ class Snapshot:
             for number, packed in self.db.execute(query, [group])
             if (cosine := sum(map(mul, vector, array("f", decompress(packed))))) > 0
         ]
-        return self.applicable_rows(ranked, facts or {})[:limit]
+        ranked = sorted(ranked, key=itemgetter(1), reverse=True)
+        return self.applicable_rows(ranked, facts or {}, limit)
 
     def weighted(
         self, term: str, role: str, total: int, average: float
@@ -174,15 +180,22 @@ class Snapshot:
         return idf(total, sum(len(entry.postings.numbers) for entry in found))
 
     def applicable_rows(
-        self, ranked: list[tuple[int, float]], facts: Mapping[str, str]
+        self, ranked: list[tuple[int, float]], facts: Mapping[str, str], limit: int
     ) -> list[RankedRow]:
-        """Return the ranked parts that hold for `facts` as rows, ties by id."""
+        """Return the first `limit` of the ranked parts that hold for `facts` as rows.
+
+        Parts with equal scores are read together, since their ids decide; those behind
+        the limit are not read at all.
+        """
         rows: list[RankedRow] = []
-        for number, score in ranked:
-            part = self.read_part(number)
-            if applicable(part.document, facts):
-                rows.append({**make_row(part), "score": score})
-        return sorted(rows, key=lambda row: (-row["score"], row["id"]))
+        for score, same in groupby(ranked, key=itemgetter(1)):
+            if len(rows) >= limit:
+                break
+            parts = [self.read_part(number) for number, _ in same]
+            fitting = [part for part in parts if applicable(part.document, facts)]
+            fitting.sort(key=lambda part: part.id)
+            rows += [{**make_row(part), "score": score} for part in fitting]
+        return rows[:limit]
 
 
 def as_document(row: sqlite3.Row) -> Document:

@@ -7,6 +7,7 @@ import sys
 
 from answer import BACKENDS, answer
 from console import decoded, page, run, safe
+from database import StoreError
 from library import ROLES
 from operations import add_operations, operate, show_operation, wanted
 from receipts import make_receipt, save_receipt
@@ -125,7 +126,7 @@ def main() -> int:
         if options.question is not None:
             result = ask(options.question, options)
     except (ValueError, OSError) as error:
-        reason = getattr(error, "reason", "bad_input")
+        reason = error.reason if isinstance(error, StoreError) else "bad_input"
         result = {"status": "error", "reason": reason, "message": str(error)}
     if "message" in result:
         print(safe(f"error: {result['message']} ({result['reason']})"), file=sys.stderr)

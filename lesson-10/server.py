@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPSConnection
 from typing import Any
 
+from database import StoreError
+
 CONNECT_SECONDS = 10.0  # a server lets callers in at once, even one that is busy
 # What went wrong, by the name of the error's class: most of them come with the package
 # ollama, which is imported only where it is needed.
@@ -24,12 +26,8 @@ REASONS = {
 }
 
 
-class ServerError(ValueError):
+class ServerError(StoreError):
     """The server or its model cannot be used; `reason` names the kind of trouble."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
 
 
 def server_address() -> str:
