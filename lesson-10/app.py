@@ -4,14 +4,16 @@ import argparse
 import json
 import os
 import sys
+from collections import Counter
+from pathlib import Path
 
 from answer import BACKENDS, answer
 from console import decoded, page, run, safe
-from database import StoreError
+from database import StoreError, default_db
 from library import ROLES
 from operations import add_operations, operate, show_operation, wanted
 from receipts import make_receipt, save_receipt
-from store import refresh
+from store import history, refresh
 
 MESSAGES = {
     "sources_only": "these parts were found; they are not a generated answer",
@@ -55,7 +57,13 @@ def publish(options: argparse.Namespace) -> dict:
         version, faults = published
         for fault in faults:
             print(safe(f"left out: {fault}"), file=sys.stderr)
-        print(f"published version {version}", file=sys.stderr)
+        changes = Counter(
+            entry["what"]
+            for entry in history(options.db or default_db())
+            if entry["version"] == version
+        )
+        summary = ", ".join(f"{count} {what}" for what, count in changes.items())
+        print(f"published version {version}: {summary or 'no change'}", file=sys.stderr)
     return {"status": "published"}
 
 
@@ -114,10 +122,20 @@ def main() -> int:
     operation = wanted(options)
     if len(operation) + (options.question is not None) > 1:
         parser.error("a question or one of the operations, not more")
+    if options.receipt and options.question is None:
+        parser.error("a receipt needs a question")
     if options.question is None and not options.rebuild and not operation:
         parser.error("a question is needed, or --rebuild or another operation")
     try:
-        result = publish(options)
+        if options.receipt and Path(options.receipt).exists():
+            raise ValueError(f"{options.receipt} exists: name a new file")
+        try:
+            result = publish(options)
+        except (ValueError, OSError) as error:
+            if not operation:
+                raise
+            # Looking back, and taking away, must work without the folder of the files.
+            print(safe(f"not published: {error}"), file=sys.stderr)
         if options.question == "-":  # for shells that eat quotes or letters
             with open(0, "rb") as source:
                 options.question = source.read().decode("utf-8-sig").strip()

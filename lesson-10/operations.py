@@ -2,6 +2,7 @@
 
 import argparse
 from pathlib import Path
+from unicodedata import normalize
 
 from console import decoded, safe
 from database import default_db
@@ -22,8 +23,13 @@ def add_operations(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--recheck", metavar="FILE", help="does a saved answer stand?")
     one.add_argument("--put", metavar="FILE", help="put or change one document")
     for verb, does in CHANGES.items():
-        one.add_argument(f"--{verb}", type=decoded, metavar="ID", help=does)
+        one.add_argument(f"--{verb}", type=as_id, metavar="ID", help=does)
     one.add_argument("--history", action="store_true", help="what happened so far")
+
+
+def as_id(argument: str) -> str:
+    """Read the id of a document: letters with accents have one form in all ids."""
+    return normalize("NFC", decoded(argument))
 
 
 def wanted(options: argparse.Namespace) -> list[str]:
@@ -43,6 +49,8 @@ def operate(options: argparse.Namespace) -> dict:
         # Inside the library a file has the id that publishing would give it.
         root = root if file.resolve().is_relative_to(root.resolve()) else file.parent
         name = decoded(file.resolve().relative_to(root.resolve()).as_posix())
+        if "/." in f"/{name}":
+            raise ValueError(f"{file} is hidden: a library has no hidden files")
         (document,) = read(file, name, root)
         return {"status": "put", "version": put(path, document)}
     for verb, change in (("withdraw", withdraw), ("delete", delete), ("purge", purge)):
@@ -67,9 +75,9 @@ def show_operation(result: dict) -> None:
         state += f" ({source['why']})" if "why" in source else ""
         place = f"[{source['id']}] {source['doc_id']}, part {source['part']}"
         print(on_one_line(f"{place}: {state}"))
-    if "same_version" in result:
+    if result.get("same_version") is not None:
         has = "is as it was" if result["same_version"] else "has changed since"
-        print(f"what you may read {has}")
+        print(f"what the answer was chosen from {has}")
     if "version" in result:
         print(f"{result['status']}: the library is now version {result['version']}")
 

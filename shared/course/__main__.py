@@ -1,6 +1,7 @@
 """The course tool: python3 shared/course VERB.  `--help` lists the verbs."""
 
 import io
+import os
 import sys
 from pathlib import Path
 
@@ -26,4 +27,12 @@ for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], find_course))
+    try:
+        status = main(sys.argv[1:], find_course)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Who reads this stopped reading, as `head` does.  Python flushes once more at
+        # its end: let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0
+    sys.exit(status)
