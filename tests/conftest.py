@@ -36,6 +36,7 @@ import functools
 import importlib.util
 import json
 import os
+import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -82,6 +83,11 @@ hypothesis.settings.register_profile(
     ],
 )
 hypothesis.settings.load_profile("course")
+
+
+def heed_ctrl_c() -> None:
+    """Let a process that is about to start hear Ctrl+C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def is_setting(name: str) -> bool:
@@ -216,6 +222,9 @@ class Lesson:
             stderr=subprocess.PIPE,
             cwd=self.folder,
             env=self.environment(**env),
+            # Tests that run in the background were told to ignore Ctrl+C, and so
+            # would be what they start.
+            preexec_fn=heed_ctrl_c if os.name == "posix" else None,
         )
 
     def run(
