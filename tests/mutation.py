@@ -74,7 +74,11 @@ OTHER = {
 }
 
 # Mutants that are no mistakes: exercise, the changed line, and why nobody can tell.
-EQUIVALENT: dict[tuple[str, str], str] = {}
+EQUIVALENT = {
+    ("split", 'while after >= first and not lines[after - 1].strip(" \\t"):'): (
+        "one step further down only where the whole piece is blank: it makes no part"
+    ),
+}
 
 
 @dataclass(frozen=True)

@@ -474,6 +474,7 @@ def test_front_matter_that_cannot_be_read_names_file_line_and_reason(
         ("titles", "title", "there is a letter too many"),
         ("Title", "title", "a capital letter makes no other key"),
         ("re-vision", "revision", "signs between the letters count for nothing"),
+        ("U.R.L.", "url", "signs between the letters count for nothing"),
         ("ｔｉｔｌｅ", "title", "wide letters are the same letters"),
         ("тitle", "title", "the first letter is Cyrillic and looks like a Latin one"),
     ],

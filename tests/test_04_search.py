@@ -230,6 +230,10 @@ def test_scores_are_those_of_bm25_by_hand(lesson):
     assert ranking(rows) == [("d0#part-01", first), ("d1#part-01", second)], (
         "the scores differ from idf * f * (k1 + 1) / (f + k1 * (1 - b + b * L / avg))"
     )
+    (row,) = lesson.load("search").search("fox", bodies(lesson, "fox owl"))
+    assert row["score"] == math.log(1 + (1 - 1 + 0.5) / (1 + 0.5)), (
+        "a single part has the average length, so its saturation is 1"
+    )
 
 
 def bm25_exactly(terms, query: str, texts: list[str]) -> list[Decimal]:
