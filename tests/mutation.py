@@ -78,6 +78,21 @@ EQUIVALENT = {
     ("split", 'while after >= first and not lines[after - 1].strip(" \\t"):'): (
         "one step further down only where the whole piece is blank: it makes no part"
     ),
+    ("best", "if floor < rest + ROUNDING:"): (
+        "differs only where two sums are exactly ROUNDING apart, and then nobody wins"
+    ),
+    (
+        "best",
+        "scores = {n: s for n, s in scores.items() if s + rest + ROUNDING > floor}",
+    ): "differs only where two sums are exactly ROUNDING apart, and then nobody wins",
+    (
+        "best",
+        "winners = [number for number, score in scores.items() if score > floor]",
+    ): "differs only where two sums are exactly ROUNDING apart, and then nobody wins",
+    (
+        "best",
+        "for number, code in zip(postings.numbers, postings.codes, strict=False):",
+    ): "numbers and codes are always filled together",
 }
 
 

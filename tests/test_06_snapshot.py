@@ -183,20 +183,24 @@ def test_a_part_is_found_by_its_id_and_by_whom_it_is_for(lesson):
 class Walked(array):
     """Numbers of parts that count how many of them were walked over."""
 
-    steps = 0
+    steps = lookups = 0
 
     def __iter__(self):
         for place in range(len(self)):
             self.steps += 1
-            yield self[place]
+            yield super().__getitem__(place)
+
+    def __getitem__(self, place):
+        self.lookups += 1
+        return super().__getitem__(place)
 
 
-def weighted(lesson, weight: float, numbers) -> object:
-    """A term that stands once in these parts, all of average length: adds `weight`."""
+def weighted(lesson, weight: float, numbers, length: int = 10) -> object:
+    """A term that stands once in these parts; at average length, 10, adds `weight`."""
     postings = lesson.load("postings")
     entries = postings.Postings(Walked("I"))
     for number in numbers:
-        entries.add(number, 1, 10)
+        entries.add(number, 1, length)
     return postings.Weighted(entries, weight, weight)
 
 
@@ -224,6 +228,9 @@ def test_parts_that_tie_with_the_last_place_are_returned_too(lesson):
     assert {number for number, _ in found} == {7, 1, 2, 3}, (
         "the parts 1, 2 and 3 tie for the second place: all of them are returned"
     )
+    terms = [weighted(lesson, 1.0, [1, 2]), weighted(lesson, 0.5, [2])]
+    found = lesson.load("postings").best(terms, 10.0, 1)
+    assert found == [(2, 1.5)], "only the best and those that tie are returned"
 
 
 @pytest.mark.lessons(6)
@@ -236,6 +243,12 @@ def test_common_terms_together_can_still_win(lesson):
     assert found[0] == (1, 4.0), (
         "two common terms, 2 and 2, make more than the rare one with 3: a part is out "
         "of the race only if ALL terms that are left could not bring it to the top"
+    )
+    terms = [weighted(lesson, 3.0, [5]), weighted(lesson, 2.0, [1])]
+    terms.append(weighted(lesson, 1.0, [1]))
+    found = lesson.load("postings").best(terms, 10.0, 1)
+    assert dict(found) == {5: 3.0, 1: 3.0}, (
+        "a part that can still tie with the last place is not out of the race"
     )
     terms = [weighted(lesson, 1.0, [1, 5]), weighted(lesson, 3.0, [5])]
     assert lesson.load("postings").best(terms, 10.0, 1) == [(5, 4.0)], (
@@ -269,6 +282,23 @@ def test_the_postings_of_a_common_term_are_not_walked_in_vain(lesson):
     assert steps < 100, (
         f"{steps} of 2,000 postings of the common term were walked over: once 3 parts "
         "are ahead of all that it can add, no new part needs to be looked at"
+    )
+
+
+@pytest.mark.lessons(6)
+@pytest.mark.task("best")
+def test_parts_that_cannot_win_any_more_are_not_looked_up(lesson):
+    """Long parts gain little from the second term; the third cannot save them."""
+    first, second = weighted(lesson, 5.0, [1]), weighted(lesson, 3.0, range(10, 1000))
+    long = weighted(lesson, 3.0, range(10, 1000), length=1000)
+    second.postings.codes = long.postings.codes
+    third = weighted(lesson, 2.5, range(1, 2001))
+    found = lesson.load("postings").best([first, second, third], 10.0, 1)
+    assert found == [(1, 7.5)]
+    lookups = third.postings.numbers.lookups
+    assert lookups < 1000, (
+        f"{lookups} times a posting of the common term was looked at: parts that it "
+        "cannot bring to the top are to be dropped first"
     )
 
 
