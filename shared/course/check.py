@@ -23,6 +23,7 @@ from pathlib import Path
 import testing
 from exercises import find_function, is_empty, reference
 from manifest import Course, CourseError, Exercise, Lesson
+from parsing import parse
 from spelling import prose
 
 TEST_SECONDS = 20  # one test may take so long; then it counts as an endless loop
@@ -100,7 +101,7 @@ def looked_at(lesson: Lesson, exercise: Exercise, folder: Path) -> Verdict:
         verdict.problem = "not begun: the function still raises NotImplementedError"
     else:
         original = find_function(
-            ast.parse(reference(lesson, exercise.file)), exercise.function
+            parse(reference(lesson, exercise.file)), exercise.function
         )
         if calls(node, "print") and not (original and calls(original, "print")):
             verdict.notes.append(
@@ -111,7 +112,7 @@ def looked_at(lesson: Lesson, exercise: Exercise, folder: Path) -> Verdict:
 
 
 def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_bytes())
+    return parse(path.read_bytes())
 
 
 def calls(node: ast.AST, name: str) -> bool:

@@ -18,6 +18,7 @@ from pathlib import Path
 import markdown
 from exercises import find_function, with_wrong_answer
 from manifest import MANIFEST, Change, Course, CourseError, Lesson
+from parsing import parse
 from step import (
     LARGE_LIMIT,
     USUAL_LIMIT,
@@ -163,7 +164,7 @@ def exercises_fit(lesson: Lesson) -> Iterator[str]:
 
 def has_function(source: str, name: str) -> bool:
     try:
-        return find_function(ast.parse(source), name) is not None
+        return find_function(parse(source), name) is not None
     except SyntaxError:
         return False
 
@@ -324,7 +325,7 @@ def unused(course: Course, lesson: Lesson) -> Iterator[str]:
     used: set[str] = set()
     for file, source in sources.items():
         try:
-            tree = ast.parse(source)
+            tree = parse(source)
         except SyntaxError:
             return  # `sealed` reports it
         defined += [(file, name, line) for name, line in top_level_names(tree)]

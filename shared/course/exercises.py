@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from manifest import Course, CourseError, Exercise, Lesson, Wrong
+from parsing import parse
 from pieces import pieces
 from spelling import prose
 from step import files_of
@@ -47,7 +48,7 @@ def lines_of(node: Function) -> tuple[int, int]:
 
 def emptied(source: str, name: str) -> str:
     """The source with one function emptied: signature and docstring stay."""
-    tree = ast.parse(source)
+    tree = parse(source)
     node = find_function(tree, name)
     if node is None:
         raise CourseError(f"there is no function {name!r}")
@@ -72,7 +73,7 @@ def emptied(source: str, name: str) -> str:
 
 def with_wrong_answer(source: str, exercise: Exercise, wrong: Wrong) -> str:
     """The source with a typical wrong answer in place of the right one."""
-    node = find_function(ast.parse(source), exercise.function)
+    node = find_function(parse(source), exercise.function)
     if node is None:
         raise CourseError(f"there is no function {exercise.function!r}")
     lines = source.split("\n")
@@ -180,7 +181,7 @@ def carry(kept: dict[tuple[str, str], Path], target: Path) -> Iterator[str]:
         where = f"{path.parent.name}/{file}"
         try:
             mine = path.read_text(encoding="utf-8")
-            node = find_function(ast.parse(mine), function)
+            node = find_function(parse(mine), function)
         except (SyntaxError, UnicodeDecodeError):
             yield f"not kept: {function}, since Python cannot read your {where}"
             continue
@@ -196,7 +197,7 @@ def carry(kept: dict[tuple[str, str], Path], target: Path) -> Iterator[str]:
 
 def transplanted(mine: str, theirs: str, function: str) -> str:
     """Their file with my function, and with the helpers and imports I added to mine."""
-    their_tree, my_tree = ast.parse(theirs), ast.parse(mine)
+    their_tree, my_tree = parse(theirs), parse(mine)
     target, source = (find_function(tree, function) for tree in (their_tree, my_tree))
     assert target and source
     my_lines, lines = mine.split("\n"), theirs.split("\n")
@@ -297,7 +298,7 @@ def solution(lesson: Lesson, task: str) -> Iterator[str]:
     exercise = lesson.exercise(task)
     if exercise.is_emptied:
         source = reference(lesson, exercise.file)
-        node = find_function(ast.parse(source), exercise.function)
+        node = find_function(parse(source), exercise.function)
         if node is None:
             raise CourseError(f"{exercise.file} has no {exercise.function}")
         first, end = lines_of(node)

@@ -24,6 +24,7 @@ import check
 import testing
 from exercises import find_function, is_empty, reference
 from manifest import Course, CourseError, Lesson
+from parsing import parse
 
 MEMORY = 2 * 1024**3  # bytes of address space for one submission
 GUARD = Path(__file__).resolve().parent / "guard"
@@ -167,11 +168,11 @@ def fingerprint(lesson: Lesson, folder: Path) -> str:
         if not exercise.is_emptied:
             continue
         theirs = find_function(
-            ast.parse(reference(lesson, exercise.file)), exercise.function
+            parse(reference(lesson, exercise.file)), exercise.function
         )
         original.append(plain(theirs))
         try:
-            tree = ast.parse((folder / exercise.file).read_bytes())
+            tree = parse((folder / exercise.file).read_bytes())
         except (OSError, SyntaxError, ValueError, RecursionError):
             own.append("")
             continue

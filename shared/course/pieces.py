@@ -12,6 +12,7 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 
 from manifest import Change
+from parsing import parse
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 NAMELESS = ("docstring", "imports", "main block", "statements", "comments", "order")
@@ -28,7 +29,7 @@ class Piece:
 
 def pieces(source: str) -> dict[str, Piece]:
     """The pieces of a file in their order.  SyntaxError if it is no Python."""
-    tree = ast.parse(source)
+    tree = parse(source)
     lines = source.split("\n")
     found: dict[str, Piece] = {}
     end = 0
