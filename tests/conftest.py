@@ -67,6 +67,7 @@ SETTINGS = (
     "DATABASE_",
     "RECEIPT",
     "PG",
+    "TOKENS",
 )
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
@@ -482,7 +483,9 @@ def lesson(request, tmp_path):
         pytest.skip("a test has failed on this folder")
     if COURSE not in folder.parents:  # a learner's folder far from the course
         settings["LIBRARY"] = str(COURSE / "shared" / "corpus")
-        request.getfixturevalue("monkeypatch").setenv("LIBRARY", settings["LIBRARY"])
+        settings["TOKENS"] = str(COURSE / "shared" / "tokens" / "merges.txt")
+        for name in ("LIBRARY", "TOKENS"):
+            request.getfixturevalue("monkeypatch").setenv(name, settings[name])
     if "COURSE_GUARD" in os.environ:  # `grade`: what an app may do is limited too
         for name in ("PYTHONPATH", "COURSE_GUARD", "COURSE_MEMORY"):
             settings[name] = os.environ[name]

@@ -903,7 +903,8 @@ class History:
             rows = snapshot.search("fox", role, 2)
         answer = self.lesson.load("answer")
         rows = [dict(row, space="", lexical_rank=1, vector_rank=None) for row in rows]
-        sources = answer.as_sources(answer.build_context(rows))
+        as_chosen = getattr(answer, "with_ids", None) or answer.build_context
+        sources = answer.as_sources(as_chosen(rows))
         result = {"status": "sources_only", "answer": None, "sources": sources}
         make_receipt = self.lesson.load("receipts").make_receipt
         self.receipts.append((make_receipt(result, role, {}, self.path), role))

@@ -1,0 +1,148 @@
+"""The answer: what was found, under short ids; quotes from it; or a model's words."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from context import pack
+from extract import extract
+from features import telling_terms
+from hybrid import hybrid_search
+from model import check_answer_model as check_answer_model
+from model import generate, read_settings
+from quotes import check_evidence, verdict
+from reply import AnswerError, without_addresses
+from rows import HybridRow, SourceRow
+from store import open_snapshot
+
+BACKENDS = ("sources", "quotes", "ollama")
+
+
+def build_context(rows: Iterable[HybridRow], budget: int = 2400) -> list[SourceRow]:
+    """Pack rows into `budget` characters, and give them short ids: S1, S2, …
+
+    A row costs its heading, a newline and its body: addresses are not sent, the app
+    keeps them. Returns copies, whose `url` leads to the part.
+    """
+    chosen = pack(rows, budget, lambda row: len(row["heading"]) + 1 + len(row["body"]))
+    return [
+        {**row, "source_id": f"S{number}", "url": part_address(row["url"], row["part"])}
+        for number, row in enumerate(chosen, start=1)
+    ]
+
+
+def part_address(url: str, part: int) -> str:
+    """Return the address of a part; a place that `url` names itself is kept."""
+    page, _, place = url.partition("#")
+    return url if place else f"{page}#part-{part:02}"
+
+
+def answer(
+    query: str,
+    role: str = "reader",
+    facts: Mapping[str, str] | None = None,
+    budget: int = 2400,
+    backend: str | None = None,
+    limit: int = 6,
+    path: Path | str | None = None,
+) -> dict[str, Any]:
+    """Answer a question with the backend, by default that of ANSWER_BACKEND.
+
+    Returns `status`, `answer` (a text, or None), `sources` (what the answer rests on)
+    and `space`. The status is one of no_sources, sources_only, quoted (with `quotes`),
+    generated_quoted and generated_unverified (with `quotes` and `rejected`) and
+    insufficient (with `looked_at`: what does not answer). A `reason` tells why there
+    are no sources or, with a `message`, why the answer of a model is not shown. Raises
+    ValueError for a setting that cannot be used.
+    """
+    backend = backend or os.environ.get("ANSWER_BACKEND") or "sources"
+    if backend not in BACKENDS:
+        raise ValueError(f"ANSWER_BACKEND is {backend!r}: use {', '.join(BACKENDS)}")
+    if backend == "ollama":
+        read_settings()  # a wrong one is told whatever is found
+    rows = hybrid_search(query, role, limit, facts, path)
+    chosen = build_context(rows, budget)
+    result = {
+        "status": "sources_only" if chosen else "no_sources",
+        "answer": None,
+        "sources": as_sources(chosen),
+        "space": rows[0]["space"] if rows else None,
+    }
+    if not chosen:
+        return {**result, "reason": "nothing_fits" if rows else "nothing_found"}
+    if backend == "quotes":
+        with open_snapshot(path) as snapshot:
+            telling = telling_terms(query)
+            weights = {term: snapshot.weight(term, role) for term in telling}
+        return result | quoted(query, chosen, weights)
+    if backend == "ollama":
+        return result | generated(query, chosen)
+    return result
+
+
+def quoted(
+    query: str, chosen: Sequence[SourceRow], weights: Mapping[str, float]
+) -> dict[str, Any]:
+    """Answer with sentences of the chosen rows, word for word."""
+    quotes = extract(query, chosen, weights)
+    if not quotes:
+        return refusal(chosen)
+    return {
+        "status": "quoted",
+        "answer": "\n".join(quote["quote"] for quote in quotes),
+        "sources": as_sources(chosen, {quote["source_id"] for quote in quotes}),
+        "quotes": quotes,
+    }
+
+
+def generated(query: str, chosen: Sequence[SourceRow]) -> dict[str, Any]:
+    """Answer with the quotes of a model that are true, and with its own words.
+
+    No word of it is passed on where none of its quotes is true, or a rule is broken.
+    """
+    try:
+        reply = generate(query, chosen)
+    except AnswerError as error:
+        return {"reason": error.reason, "message": str(error)}
+    verified, rejected = check_evidence(reply["evidence"], chosen)
+    if not verified:
+        why = [
+            {key: entry[key] for key in ("source_id", "reason")} for entry in rejected
+        ]
+        return {**refusal(chosen), "rejected": why}
+    for entry in rejected:
+        entry["quote"] = without_addresses(entry["quote"])
+    return {
+        "status": verdict(verified, rejected),
+        "answer": reply["text"],
+        "sources": as_sources(chosen, {quote["source_id"] for quote in verified}),
+        "quotes": verified,
+        "rejected": rejected,
+    }
+
+
+def refusal(chosen: Sequence[SourceRow]) -> dict[str, Any]:
+    """Refuse to answer; what was looked at supports nothing, and is listed apart."""
+    return {"status": "insufficient", "sources": [], "looked_at": as_sources(chosen)}
+
+
+def as_sources(
+    rows: Iterable[SourceRow], ids: Iterable[str] | None = None
+) -> list[dict[str, Any]]:
+    """Describe rows as sources, all or those with these ids; `quote` is the part."""
+    return [
+        {
+            "id": row["source_id"],
+            "doc_id": row["doc_id"],
+            "revision": row["revision"],
+            "space": row["space"],
+            "part": row["part"],
+            "title": row["title"],
+            "heading": row["heading"],
+            "quote": row["body"],
+            "url": row["url"],
+        }
+        for row in rows
+        if ids is None or row["source_id"] in ids
+    ]

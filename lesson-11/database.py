@@ -1,0 +1,87 @@
+"""The file: where it is, what its tables are, and how it is opened safely."""
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+APPLICATION = 0x534F5243  # "SORC" in the file's head: a snapshot of this course
+FORMAT = 10  # the lesson that last changed the tables
+BUSY_SECONDS = 5.0  # how long to wait for a process that has locked the file
+
+SCHEMA = """
+CREATE TABLE library (version TEXT, space TEXT);
+CREATE TABLE views (role TEXT PRIMARY KEY, version TEXT, parts INTEGER, terms INTEGER);
+CREATE TABLE documents (
+    doc_id TEXT PRIMARY KEY, hash TEXT, audience TEXT, title TEXT, url TEXT, body TEXT,
+    lang TEXT, revision INTEGER, role TEXT, status TEXT, applies TEXT);
+CREATE TABLE parts (
+    number INTEGER PRIMARY KEY, doc_id TEXT, part INTEGER, heading TEXT,
+    start INTEGER, stop INTEGER, text_hash TEXT, UNIQUE (doc_id, part));
+CREATE TABLE postings (
+    audience TEXT, term TEXT, highest_count INTEGER, lowest_length INTEGER,
+    numbers BLOB, codes BLOB, PRIMARY KEY (audience, term)) WITHOUT ROWID;
+CREATE TABLE vectors (
+    text_hash TEXT PRIMARY KEY, space TEXT, vector BLOB);
+CREATE INDEX parts_by_text ON parts (text_hash);
+CREATE TABLE sources (doc_id TEXT PRIMARY KEY, hash TEXT);
+CREATE TABLE journal (
+    entry INTEGER PRIMARY KEY, what TEXT, doc_id TEXT, from_revision INTEGER,
+    to_revision INTEGER, by_hand INTEGER, version TEXT, document TEXT);
+CREATE INDEX journal_by_document ON journal (doc_id);
+"""
+
+
+class StoreError(ValueError):
+    """The file cannot be used; `reason` names the kind of trouble."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+def default_db() -> Path:
+    """Return where the snapshot is kept: LIBRARY_DB, or else beside this file.
+
+    Where this folder cannot be written, it is the user's folder for caches.
+    """
+    if path := os.environ.get("LIBRARY_DB"):
+        return Path(path)
+    folder = Path(__file__).resolve().parent
+    if not os.access(folder, os.W_OK):
+        home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
+        folder = Path(home or Path.home() / ".cache", "how-an-answer", folder.name)
+        folder.mkdir(parents=True, exist_ok=True)
+    return folder / "library.db"
+
+
+@contextmanager
+def connection(path: Path | str, mode: str) -> Iterator[sqlite3.Connection]:
+    """Open the file with SQLite's `mode` (rw, or rwc to create it) and close it.
+
+    Raises StoreError for whatever SQLite finds wrong in between.
+    """
+    uri = f"{Path(path).absolute().as_uri()}?mode={mode}"
+    try:
+        db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+        try:
+            db.row_factory = sqlite3.Row
+            check_file(db, path)
+            yield db
+        finally:
+            db.close()
+    except sqlite3.Error as error:
+        # The low byte is the kind of error: SQLite tells several busy ones apart.
+        busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+        reason = "locked" if busy else "bad_file"
+        raise StoreError(reason, f"{path} cannot be used now: {error}") from error
+
+
+def check_file(db: sqlite3.Connection, path: Path | str) -> None:
+    """Raise StoreError if the file is not a snapshot that this lesson may replace."""
+    (application,) = db.execute("PRAGMA application_id").fetchone()
+    (made_by,) = db.execute("PRAGMA user_version").fetchone()
+    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if tables and (application != APPLICATION or made_by > FORMAT):
+        raise StoreError("foreign_file", f"{path} is another program's: use --db FILE")

@@ -1,0 +1,82 @@
+"""What a text consists of: its telling words, and the letters they are made of."""
+
+import re
+from collections import Counter
+from math import sqrt
+
+from terms import PAIRED, terms
+
+# Words that questions are full of and that say nothing of their subject.
+COMMON = frozenset(
+    re.findall(
+        r"\w+",
+        """
+        a about after all also am an and any are as at be been before being but by can
+        could did do does doing during each for from get had has have he her his how i
+        if in into is it its just let may me might more most much must my need no not of
+        on one only or other our out over own please same shall she should so some still
+        such tell than that the their them then there these they this those through to
+        too under until up use us very was we were what when where which while who whom
+        whose why will with would you your
+        а без бы был была были было быть в вам вас во вот все да для до его ее если есть
+        еще же за и из или им их к как какая какие какое какой какую когда кому кто куда
+        ли мне может можно мой моя мы на над надо нам нас наш не нет но нужен нужна
+        нужно нужны о об он она они от по под почему при про с сам свой себя сколько со
+        так также там то того тоже только тот ты у уже чего чем что чтобы эта эти это я
+        """,
+    )
+)
+COMMON_TERMS = {term for word in COMMON for term in terms(word)}
+COMMON_CHARACTERS = set(
+    "的了是在有和也就都不而及与着或一个这那哪谁什么吗呢吧啊怎样为何几多少"
+    "能会要可以被把从到对于我你他她它们很还时候"
+)
+WORD = rf"[^\W\d_{PAIRED}]{{3,}}"
+ENOUGH = 0.24  # the least strength of evidence; measured on the course's questions
+
+
+def features(text: str) -> Counter[str]:
+    """Count what a text consists of: its terms, and each three letters in a row.
+
+    Common words are left out, and pairs with a common Chinese character. The letters
+    are those inside words: forms of a word that share no term still share some.
+    """
+    words = [word for word in re.findall(WORD, text.casefold()) if word not in COMMON]
+    return Counter(
+        telling_terms(text) + [w[i : i + 3] for w in words for i in range(len(w) - 2)]
+    )
+
+
+def telling_terms(text: str) -> list[str]:
+    """Return the terms of a text but those of common words, in their order."""
+    return [
+        term
+        for term in terms(text)
+        if term not in COMMON_TERMS and not COMMON_CHARACTERS & set(term)
+    ]
+
+
+def is_evidence(question: str, text: str) -> bool:
+    """Return whether a text has enough of a question to be about it."""
+    return strength(question, text) >= ENOUGH
+
+
+def strength(question: str, text: str) -> float:
+    """Return how much, from 0 on, a text has of a question.
+
+    With a and b for how often a feature stands in the two, and A and B for all of
+    theirs, sum(√(ab)) / √(AB) is their cosine (for square roots of counts), and
+    sum(√(ab)) / A tells how much of the question the text has. The first is unfair to
+    long texts and the second to short ones; the strength of evidence is their geometric
+    mean, in which the cosine counts twice: sum(√(ab)) / (A^(2/3) B^(1/3)). A text that
+    has all of the question has a strength of 1 or more.
+    """
+    asked, found = features(question), features(text)
+    shared = sum(sqrt(count * found[feature]) for feature, count in asked.items())
+    if not shared:
+        return 0.0
+    mean = shared / (asked.total() ** (2 / 3) * found.total() ** (1 / 3))
+    # Half of the pairs of a Chinese sentence join the end of a word to the start of
+    # the next: the other text need not have them.
+    value = mean * 2 if re.search(f"[{PAIRED}]", question) else mean
+    return max(value, 1.0) if asked.keys() <= found.keys() else value

@@ -1,0 +1,213 @@
+"""The snapshot: one version of the library, asked by one role at a time."""
+
+import json
+import sqlite3
+from array import array
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import groupby
+from operator import itemgetter, mul
+from pathlib import Path
+from zlib import decompress
+
+from access import AUDIENCES, applicable, visible
+from database import FORMAT, StoreError, connection, default_db
+from embeddings import Vector
+from library import Document
+from parts import Part
+from postings import Postings, Weighted, best
+from rows import RankedRow, Row, make_row
+from search import idf, saturation
+from terms import terms
+
+
+@contextmanager
+def open_snapshot(path: Path | str | None = None) -> Iterator["Snapshot"]:
+    """Open the published library at `path` for one question: one version throughout.
+
+    Raises StoreError if nothing is published there or the file cannot be read.
+    """
+    path = path or default_db()
+    if not Path(path).exists():
+        raise StoreError("not_published", f"nothing is published at {path}: --rebuild")
+    with connection(path, "rw") as db:
+        db.execute("PRAGMA query_only = 1")
+        db.execute("BEGIN")  # from the first read on, later publishing is not seen
+        (made_by,) = db.execute("PRAGMA user_version").fetchone()
+        if made_by != FORMAT:
+            raise StoreError("not_published", f"{path} is to be made anew: --rebuild")
+        yield Snapshot(db)
+
+
+class Snapshot:
+    """One version of the library. All it returns is cut to what `role` may read."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.db = db
+        self.last: Document | None = None  # the document that was read last
+        self.version, self.space = db.execute("SELECT * FROM library").fetchone()
+
+    def check_space(self, space: str) -> None:
+        """Raise StoreError unless the vectors are those of this space."""
+        if space != self.space:
+            raise StoreError("other_space", f"not the space {space}: use --rebuild")
+
+    def view_version(self, role: str) -> str:
+        """Return the version of what `role` may read, 12 hex digits."""
+        return self.view(role)[0]
+
+    def view(self, role: str) -> tuple[str, int, int]:
+        """Return version, number of parts and number of terms of a role's view."""
+        if role not in AUDIENCES:
+            raise ValueError(
+                f"unknown role {role!r}: use one of {', '.join(AUDIENCES)}"
+            )
+        query = "SELECT version, parts, terms FROM views WHERE role = ?"
+        return self.db.execute(query, [role]).fetchone()
+
+    def documents(self, role: str) -> list[Document]:
+        """Return the documents that `role` may read, sorted by id."""
+        found = self.db.execute("SELECT * FROM documents ORDER BY doc_id").fetchall()
+        return visible([as_document(row) for row in found], role)
+
+    def part(self, part_id: str, role: str) -> Row | None:
+        """Return one part as a row, or None if `role` can read no such part."""
+        doc_id, _, number = part_id.rpartition("#part-")
+        query = "SELECT number FROM parts WHERE doc_id = ? AND part = ?"
+        found = self.db.execute(query, [doc_id, number]).fetchone()
+        if found is None:
+            return None
+        part = self.read_part(found[0])
+        known = part.id == part_id and visible([part.document], role)
+        return make_row(part) if known else None
+
+    def read_part(self, number: int) -> Part:
+        """Return the part that the postings know by its number."""
+        query = "SELECT * FROM parts WHERE number = ?"
+        row = self.db.execute(query, [number]).fetchone()
+        # Parts of one document are often read in a row: a long one is read once then.
+        if row and (self.last is None or self.last.id != row["doc_id"]):
+            query = "SELECT * FROM documents WHERE doc_id = ?"
+            found = self.db.execute(query, [row["doc_id"]]).fetchone()
+            self.last = as_document(found) if found else None
+        if row is None or self.last is None:
+            raise sqlite3.DatabaseError(f"it is damaged, part {number} is missing")
+        start, stop = row["start"], row["stop"]
+        body = self.last.body[start:stop]
+        return Part(self.last, row["part"], row["heading"], body, start, stop)
+
+    def search(
+        self,
+        query: str,
+        role: str = "reader",
+        limit: int = 4,
+        facts: Mapping[str, str] | None = None,
+    ) -> list[RankedRow]:
+        """Return the best `limit` parts for `query` that `role` may read, as rows.
+
+        Ids, order and scores are those of `search.search` over the parts of the
+        visible documents, applicable to `facts`; but only the postings of the
+        query's terms are read, and of the parts no more than are returned.
+        """
+        if limit < 0:
+            raise ValueError(f"limit must be 0 or more, not {limit}")
+        _, total, length_of_all = self.view(role)
+        average = length_of_all / max(1, total)
+        weighted = [
+            found
+            for term in dict.fromkeys(terms(query))
+            for found in self.weighted(term, role, total, average)
+        ]
+        wanted = limit
+        while wanted:
+            ranked = best(weighted, average, wanted)
+            rows = self.applicable_rows(ranked, facts or {}, limit)
+            if len(rows) >= limit or len(ranked) < wanted:
+                return rows
+            wanted *= 4  # too many of them hold elsewhere only: look further down
+        return []
+
+    def nearest(
+        self,
+        vector: Vector,
+        role: str = "reader",
+        limit: int = 4,
+        facts: Mapping[str, str] | None = None,
+    ) -> list[RankedRow]:
+        """Return the `limit` parts nearest to a vector of this space, as rows.
+
+        It is compared with all parts that `role` may read; the score is the cosine.
+        Those with nothing in common, and those without a vector, are not returned.
+        """
+        query = """
+            SELECT number, vector FROM parts JOIN documents USING (doc_id)
+            JOIN vectors USING (text_hash) WHERE audience = ? AND vector IS NOT NULL"""
+        ranked = [
+            (number, cosine)
+            for group in AUDIENCES[role]
+            for number, packed in self.db.execute(query, [group])
+            if (cosine := sum(map(mul, vector, array("f", decompress(packed))))) > 0
+        ]
+        ranked = sorted(ranked, key=itemgetter(1), reverse=True)
+        return self.applicable_rows(ranked, facts or {}, limit)
+
+    def weighted(
+        self, term: str, role: str, total: int, average: float
+    ) -> list[Weighted]:
+        """Return a term's postings for each audience that `role` belongs to."""
+        query = "SELECT * FROM postings WHERE audience = ? AND term = ?"
+        found = []
+        for group in AUDIENCES[role]:
+            for row in self.db.execute(query, [group, term]):
+                postings = Postings()
+                postings.numbers.frombytes(row["numbers"])
+                postings.codes.frombytes(row["codes"])
+                found.append((postings, row["highest_count"], row["lowest_length"]))
+        weight = idf(total, sum(len(postings.numbers) for postings, _, _ in found))
+        return [
+            Weighted(postings, weight, weight * saturation(count, length, average))
+            for postings, count, length in found
+        ]
+
+    def weight(self, term: str, role: str) -> float:
+        """Return the weight of a term, its idf, in what `role` may read.
+
+        In a library of a few parts no word could be called rare: it is counted as one
+        of a hundred.
+        """
+        total = max(100, self.view(role)[1])
+        found = self.weighted(term, role, total, average=1.0)
+        return idf(total, sum(len(entry.postings.numbers) for entry in found))
+
+    def applicable_rows(
+        self, ranked: list[tuple[int, float]], facts: Mapping[str, str], limit: int
+    ) -> list[RankedRow]:
+        """Return the first `limit` of the ranked parts that hold for `facts` as rows.
+
+        Parts with equal scores are read together, since their ids decide; those behind
+        the limit are not read at all.
+        """
+        rows: list[RankedRow] = []
+        for score, same in groupby(ranked, key=itemgetter(1)):
+            if len(rows) >= limit:
+                break
+            parts = [self.read_part(number) for number, _ in same]
+            fitting = [part for part in parts if applicable(part.document, facts)]
+            fitting.sort(key=lambda part: part.id)
+            rows += [{**make_row(part), "score": score} for part in fitting]
+        return rows[:limit]
+
+
+def as_document(row: sqlite3.Row) -> Document:
+    """Make a document of its row in the table."""
+    return Document(
+        id=row["doc_id"],
+        title=row["title"],
+        url=row["url"],
+        body=row["body"],
+        lang=row["lang"],
+        revision=row["revision"],
+        role=row["role"],
+        status=row["status"],
+        applies=tuple((key, value) for key, value in json.loads(row["applies"])),
+    )

@@ -1,0 +1,276 @@
+"""The store: the library becomes one SQLite file, replaced while it is being read.
+
+Everything that a question needs is counted once, when the library is published, and
+apart for each audience. A question then reads the postings of its own terms only.
+"""
+
+import json
+import sqlite3
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from access import AUDIENCES, audience
+from console import safe
+from database import (
+    ADD_COUNTS,
+    APPLICATION,
+    FORMAT,
+    SCHEMA,
+    WITHOUT_COUNTS,
+    StoreError,
+    connection,
+    default_db,
+)
+from embeddings import get_embedder
+from index import write_index, write_vectors
+from journal import (
+    Change,
+    current,
+    documents_at,
+    highest_revision,
+    put_change,
+    record,
+    taken_out_by_hand,
+)
+from journal import history as history
+from library import Document, Fault, default_library, load
+from snapshot import Snapshot, as_document
+from snapshot import open_snapshot as open_snapshot
+from versions import document_hash, version_of
+
+
+def publish(
+    path: Path | str, documents: Iterable[Document], rebuild: bool = False
+) -> str:
+    """Make the documents of a folder the library at `path`; only changes are written.
+
+    A document that is not there any more is deleted. One that somebody withdrew or
+    deleted by hand stays out until it declares a higher revision. With `rebuild`
+    everything that is counted, and every vector, is made anew. Returns the version.
+    Raises ValueError for two documents with one id, and StoreError if the file cannot
+    be written.
+    """
+    documents = sorted(documents, key=lambda document: document.id)
+    given = {document.id: document for document in documents}
+    if len(given) < len(documents):
+        raise ValueError("two documents have the same id")
+    hashes = {doc_id: document_hash(document) for doc_id, document in given.items()}
+    with writing(path) as db:
+        seen = dict(db.execute("SELECT doc_id, hash FROM sources").fetchall())
+        changes = [
+            folder_change(db, document)
+            for doc_id, document in given.items()
+            if seen.get(doc_id) != hashes[doc_id]
+        ]
+        changes += [
+            Change("delete", doc_id, current(db, doc_id), None, by_hand=False)
+            for doc_id in sorted(seen.keys() - given.keys())
+        ]
+        db.execute("DELETE FROM sources")
+        db.executemany("INSERT INTO sources VALUES (?, ?)", hashes.items())
+        return carry_out(db, changes, rebuild)
+
+
+def folder_change(db: sqlite3.Connection, document: Document) -> Change | None:
+    """Return the change that a file brings; None, and a message, if it is kept out."""
+    highest = highest_revision(db, document.id)
+    if taken_out_by_hand(db, document.id) and document.revision <= highest:
+        note = f"kept out: {document.id} until it declares a revision above {highest}"
+        print(safe(note), file=sys.stderr)
+        return None
+    return put_change(db, document, by_hand=False)
+
+
+def put(path: Path | str, document: Document) -> str:
+    """Put one document into the library, or change it; return the new version.
+
+    Raises StoreError if it was deleted and declares no higher revision than it had.
+    """
+    with writing(path) as db:
+        return carry_out(db, [put_change(db, document)])
+
+
+def withdraw(path: Path | str, doc_id: str) -> str:
+    """Take a document away from all readers, and keep it; return the new version.
+
+    Raises StoreError if the library has no such document.
+    """
+    with writing(path) as db:
+        before = known(db, doc_id)
+        after = replace(before, status="withdrawn")
+        change = Change("withdraw", doc_id, before, after, by_hand=True)
+        # Where only the file withdrew it, the folder would be free to undo that.
+        done = after == before and taken_out_by_hand(db, doc_id)
+        return carry_out(db, [None if done else change])
+
+
+def delete(path: Path | str, doc_id: str) -> str:
+    """Take a document out of the library; return the new version.
+
+    The journal keeps its text. Raises StoreError if the library has none of this id.
+    """
+    with writing(path) as db:
+        return carry_out(db, [Change("delete", doc_id, known(db, doc_id), None, True)])
+
+
+def purge(path: Path | str, doc_id: str) -> str:
+    """Erase a document, all that was counted of it and its past; return the version.
+
+    What is left is its id, and that it was erased. Raises StoreError if there never
+    was such a document, or if others keep the file open: then purge again.
+    """
+    with writing(path) as db:
+        if not highest_revision(db, doc_id):
+            raise StoreError("unknown_document", f"there never was a document {doc_id}")
+        change = Change("purge", doc_id, current(db, doc_id), None, by_hand=True)
+        version = carry_out(db, [change])
+        db.execute("UPDATE journal SET document = NULL WHERE doc_id = ?", [doc_id])
+        db.execute("UPDATE sources SET hash = '' WHERE doc_id = ?", [doc_id])
+    with connection(path, "rw") as db:
+        # What was deleted is still in free pages, and in the log beside the file.
+        db.execute("VACUUM")
+        (busy, _, _) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise StoreError("locked", f"{path} is in use: its old pages are not gone")
+    return version
+
+
+def known(db: sqlite3.Connection, doc_id: str) -> Document:
+    """Return a document of the library. Raises StoreError if there is none."""
+    if document := current(db, doc_id):
+        return document
+    raise StoreError("unknown_document", f"the library has no document {doc_id}")
+
+
+def replay(path: Path | str, upto: int, target: Path | str) -> str:
+    """Write the library as it was after journal entry `upto` to a new file `target`.
+
+    Returns its version, which is the one recorded then. Raises StoreError if that is
+    not to be had, or if there is a file `target` already.
+    """
+    documents, version = documents_at(path, upto)
+    if Path(target).exists():
+        raise StoreError("target_exists", f"{target} exists: name a new file")
+    try:
+        if publish(target, documents) != version:
+            raise StoreError("bad_file", f"{path} is damaged: not version {version}")
+    except BaseException:
+        Path(target).unlink(missing_ok=True)  # a failure leaves no half library
+        raise
+    return version
+
+
+@contextmanager
+def writing(path: Path | str) -> Iterator[sqlite3.Connection]:
+    """Open the file for one transaction: all that is written in it, or nothing."""
+    with connection(path, "rwc") as db:
+        # The write-ahead log lets readers go on with the version they opened.
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("BEGIN IMMEDIATE")
+        (made_by,) = db.execute("PRAGMA user_version").fetchone()
+        if made_by == WITHOUT_COUNTS:
+            change_tables(db, ADD_COUNTS)
+        elif made_by != FORMAT:
+            make_tables(db)
+        yield db
+        db.execute("COMMIT")
+
+
+def make_tables(db: sqlite3.Connection) -> None:
+    """Make empty tables; those of earlier lessons hold nothing that must be kept."""
+    tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    for (table,) in tables.fetchall():
+        db.execute(f"DROP TABLE {table}")
+    change_tables(db, SCHEMA)
+    db.execute(f"PRAGMA application_id = {APPLICATION}")
+    db.execute("INSERT INTO library VALUES ('', ?)", [get_embedder().space])
+    db.executemany(
+        "INSERT INTO views VALUES (?, '', 0, 0)", ([role] for role in AUDIENCES)
+    )
+
+
+def change_tables(db: sqlite3.Connection, statements: str) -> None:
+    """Carry out statements that bring the tables to this lesson's form."""
+    for statement in statements.split(";"):
+        db.execute(statement)
+    db.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def carry_out(
+    db: sqlite3.Connection, changes: Iterable[Change | None], rebuild: bool = False
+) -> str:
+    """Write changes to the tables, the index and the journal; return the version."""
+    done = [c for c in changes if c and (c.before or c.after or c.what == "purge")]
+    for change in done:
+        if change.before:
+            db.execute("DELETE FROM documents WHERE doc_id = ?", [change.doc_id])
+        if change.after:
+            write_document(db, change.after, document_hash(change.after))
+    embedder = get_embedder()
+    if rebuild:
+        for table in ("parts", "postings", "vectors"):
+            db.execute(f"DELETE FROM {table}")
+        db.execute("UPDATE views SET parts = 0, terms = 0")
+        db.execute("UPDATE library SET space = ?", [embedder.space])
+        everything = db.execute("SELECT * FROM documents ORDER BY doc_id").fetchall()
+        write_index(db, [], [as_document(row) for row in everything])
+    else:
+        Snapshot(db).check_space(embedder.space)
+        write_index(
+            db, [c.before for c in done if c.before], [c.after for c in done if c.after]
+        )
+    write_vectors(db, embedder)
+    record(db, done, version := write_versions(db))
+    return version
+
+
+def write_versions(db: sqlite3.Connection) -> str:
+    """Store the versions of the whole library and of each view; return the first."""
+    rows = db.execute("SELECT doc_id, hash, audience FROM documents").fetchall()
+    version = version_of((row["doc_id"], row["hash"]) for row in rows)
+    db.execute("UPDATE library SET version = ?", [version])
+    for role, groups in AUDIENCES.items():
+        seen = [(r["doc_id"], r["hash"]) for r in rows if r["audience"] in groups]
+        db.execute(
+            "UPDATE views SET version = ? WHERE role = ?", [version_of(seen), role]
+        )
+    return version
+
+
+def write_document(db: sqlite3.Connection, document: Document, digest: str) -> None:
+    """Store a document itself."""
+    db.execute(
+        "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (document.id, digest, audience(document), document.title, document.url)
+        + (document.body, document.lang, document.revision, document.role)
+        + (document.status, json.dumps(document.applies)),
+    )
+
+
+def refresh(
+    path: Path | str | None = None,
+    folder: Path | str | None = None,
+    rebuild: bool = False,
+) -> tuple[str, list[Fault]] | None:
+    """Publish what has changed in the library folder, or everything on `rebuild`.
+
+    Returns the new version and the faults of the files that were left out, or None
+    if the folder is as it was. Defaults as everywhere.
+    """
+    path = path or default_db()
+    documents, faults = load(folder or default_library())
+    try:
+        with open_snapshot(path) as snapshot:
+            if not rebuild:
+                snapshot.check_space(get_embedder().space)
+            query = "SELECT doc_id, hash FROM sources"
+            seen = dict(snapshot.db.execute(query).fetchall())
+            if not rebuild and seen == {d.id: document_hash(d) for d in documents}:
+                return None
+    except StoreError as error:
+        if error.reason != "not_published":
+            raise
+    return publish(path, documents, rebuild), faults

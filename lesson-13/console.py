@@ -1,0 +1,56 @@
+"""What goes in and out of a terminal: UTF-8 everywhere, control characters never."""
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from textwrap import fill
+
+# C0 and C1 controls but tab and newline, and the marks that reorder a line of text:
+# raw, they could repaint the terminal or disguise what a document says.
+CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
+
+
+def run(main: Callable[[], int]) -> None:
+    """Run a program and end with the exit status that it returns.
+
+    It writes UTF-8 whatever the locale; what that cannot hold is shown as an escape.
+    Ctrl+C, or a reader that stops reading (as `head` does), is no reason to complain.
+    """
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None if it was closed
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+    try:
+        status: int | str = main()
+        print(end="", flush=True)  # now, where a full disk is still noticed
+    except KeyboardInterrupt:
+        status = 130  # what shells report for a program that Ctrl+C ended
+    except OSError as error:
+        # Python flushes once more at its end: let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0 if isinstance(error, BrokenPipeError) else f"error: {error}"
+    sys.exit(status)  # a text goes to stderr, and the status is 1
+
+
+def safe(text: str) -> str:
+    """Return `text` with each control character shown as `\\uXXXX`."""
+    return CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def page(text: str) -> str:
+    """Return `text` made safe, long lines broken at spaces for 80 columns.
+
+    What has no spaces, such as an address, stays in one piece.
+    """
+    return "\n".join(
+        line
+        if len(line) <= 80
+        else fill(line, 80, break_long_words=False, break_on_hyphens=False)
+        for line in safe(text).split("\n")
+    )
+
+
+def decoded(argument: str) -> str:
+    """Return a command-line argument read as UTF-8, also under another locale."""
+    return os.fsencode(argument).decode("utf-8", "replace")

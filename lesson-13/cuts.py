@@ -1,0 +1,48 @@
+"""Where a text may be cut, and what a cut leaves of a row."""
+
+import unicodedata
+from functools import cache
+from typing import Any
+
+from wire import Row
+
+JOINER = "\u200d"
+
+
+@cache
+def belongs_to_the_left(character: str) -> bool:
+    """True for combining marks, variation selectors and the joiner."""
+    return unicodedata.category(character)[0] == "M" or character == JOINER
+
+
+def cuts(text: str) -> list[int]:
+    """Lengths, in characters, of the prefixes that may be kept, the longest first.
+
+    Neither nothing nor everything is a cut.
+    """
+    lengths = range(len(text) - 1, 0, -1)
+    return [length for length in lengths if not belongs_to_the_left(text[length])]
+
+
+def whole_lines(row: Row) -> list[str]:
+    """The lines of a row's body that are whole: all, unless the text was cut.
+
+    Where a cut went through a line, the words cut off may be those that turn it round.
+    """
+    lines = row["body"].split("\n")
+    if row.get("truncated"):
+        return lines[: row.get("whole_lines", len(lines) - 1)]
+    return lines
+
+
+def cut_row(row: Row, length: int) -> dict[str, Any]:
+    """A copy of the row with the first `length` characters of its body, and marked.
+
+    `whole_lines` counts the lines of the body that the cut left whole.
+    """
+    body = row["body"][:length]
+    shorter = dict(row, body=body, truncated=True)
+    shorter["text"] = f"{row['heading']}\n{body}" if row["heading"] else body
+    shorter["whole_lines"] = f"{row['body']}\n".count("\n", 0, length + 1)
+    shorter.pop("wire_tokens", None)  # counted for the whole text
+    return shorter

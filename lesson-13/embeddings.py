@@ -1,0 +1,91 @@
+"""Embeddings: texts become points in a space, near to each other if they are alike."""
+
+import os
+import re
+from array import array
+from collections.abc import Callable, Sequence
+from functools import partial
+from hashlib import blake2b
+from math import hypot, sqrt
+from typing import NamedTuple
+
+from features import features
+from server import ServerError, check_model, embed, full_name
+
+Vector = Sequence[float]  # of length 1, so that a product of two is their cosine
+DIMENSION = 2048  # of the built-in space
+
+
+class Embedder(NamedTuple):
+    """A way to turn texts into vectors: `embed(texts, question=False)`.
+
+    It returns None for a text that cannot be read whole. Some models want to know
+    which texts are questions.
+    `space` names all that makes vectors comparable; vectors of two spaces never are.
+    """
+
+    space: str
+    embed: Callable[..., list[Vector | None]]
+
+
+def get_embedder() -> Embedder:
+    """Return the embedder of EMBED_BACKEND: hash, the usual one, or ollama.
+
+    The latter needs EMBED_MODEL and EMBED_DIGEST. Raises ValueError for a setting
+    that cannot be used, and ServerError for trouble with server or model.
+    """
+    backend = os.environ.get("EMBED_BACKEND") or "hash"
+    if backend == "hash":
+        return Embedder(f"hash:v1:{DIMENSION}", hash_vectors)
+    if backend != "ollama":
+        raise ValueError(f"EMBED_BACKEND is {backend!r}: use hash or ollama")
+    model = full_name(os.environ.get("EMBED_MODEL", ""))
+    digest = os.environ.get("EMBED_DIGEST", "")
+    read = partial(model_vectors, model, digest)
+    (vector,) = read(["a try, to learn the dimension"])
+    return Embedder(f"ollama:{model}:{digest}:{len(vector or ())}", read)
+
+
+def hash_vectors(texts: Sequence[str], question: bool = False) -> list[Vector | None]:
+    """Return the vectors of the built-in space, which knows letters and no language.
+
+    Each feature of a text is added to one of the numbers, or taken away from it, as
+    its hash says: no synonyms, no meaning, and no statistics of the library
+    (Weinberger et al., "Feature hashing for large scale multitask learning", 2009).
+    A text without features has only zeros.
+    """
+    return [hash_vector(text) for text in texts]
+
+
+def hash_vector(text: str) -> Vector:
+    """Return the vector of one text in the built-in space."""
+    numbers = [0.0] * DIMENSION
+    for feature, count in features(text).items():
+        hashed = int.from_bytes(
+            blake2b(feature.encode(), digest_size=8).digest(), "big"
+        )
+        numbers[hashed % DIMENSION] += sqrt(count) if hashed >> 63 else -sqrt(count)
+    length = hypot(*numbers) or 1.0
+    return array("f", [number / length for number in numbers])
+
+
+def model_vectors(
+    model: str, digest: str, texts: Sequence[str], question: bool = False
+) -> list[Vector | None]:
+    """Return the vectors of a model on this machine; None for what is too long for it.
+
+    The list of models is looked at first: another model would mix two spaces.
+    """
+    check_model(model, digest)
+    # Models of the E5 family were trained to tell questions from texts by a first word.
+    prefix = ("query: " if question else "passage: ") * ("e5" in re.split(r"\W", model))
+    try:
+        return embed(model, [prefix + text for text in texts])
+    except ServerError as error:
+        if "context length" not in str(error):
+            raise
+    # At least one is too long. Which?
+    return [
+        model_vectors(model, digest, [text], question)[0] if len(texts) > 1 else None
+        for text in texts
+    ]

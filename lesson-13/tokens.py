@@ -1,0 +1,130 @@
+"""Byte-pair tokens: what a text costs in the unit that a model counts in."""
+
+import os
+from collections.abc import Iterable
+from functools import cache
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+
+from fasttokens import FastCoder
+
+BOS, EOS = 256, 257  # the boundaries of a text; no merge may use them
+LONGEST = 4096  # bytes in one token; twelve doublings, far above any real table
+
+
+class ByteBPE:
+    """A tokeniser: bytes 0-255, BOS 256, EOS 257, merge n (from 0) makes 258 + n.
+
+    Any text can be encoded; what looks like a special token is just text.  `merges`
+    are pairs of ids.  Raises ValueError for a merge that uses anything but bytes and
+    results of earlier merges, stands twice, or makes a token over LONGEST bytes.
+    """
+
+    def __init__(
+        self, merges: Iterable[tuple[int, int]], coder: type | None = None
+    ) -> None:
+        made: dict[tuple[int, int], int] = {}
+        self.spelling = [bytes([byte]) for byte in range(256)] + [b"", b""]
+        usable = set(range(256))
+        for number, (left, right) in enumerate(merges):
+            for part in (left, right):
+                if type(part) is not int or part not in usable:
+                    raise ValueError(
+                        f"merge {number} uses {part}: neither a byte nor made before"
+                    )
+            if (left, right) in made:
+                raise ValueError(f"merge {number} stands there already: {left} {right}")
+            made[left, right] = len(self.spelling)
+            usable.add(len(self.spelling))
+            self.spelling.append(self.spelling[left] + self.spelling[right])
+            if len(self.spelling[-1]) > LONGEST:
+                raise ValueError(f"merge {number} makes a token over {LONGEST} bytes")
+        # Stored counts are worth something only beside the table that made them.
+        self.fingerprint = sha256(repr([*made]).encode()).hexdigest()[:12]
+        self.coder = (coder or FastCoder)(made, self.spelling)
+
+    def encode(self, text: str, boundaries: bool = True) -> list[int]:
+        """The tokens of a text; ValueError for a lone surrogate."""
+        ids = self.coder.encode(text.encode("utf-8"))
+        return [BOS, *ids, EOS] if boundaries else ids
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of tokens; ValueError for unknown ids and for broken characters."""
+        ids = list(ids)
+        if unknown := [token for token in ids if not 0 <= token < len(self.spelling)]:
+            raise ValueError(f"no such token: {unknown[0]}")
+        return b"".join(self.spelling[token] for token in ids).decode("utf-8")
+
+    def count(self, text: str, boundaries: bool = True) -> int:
+        """How many tokens `encode` gives; ValueError for a lone surrogate."""
+        return self.coder.count(text.encode("utf-8")) + 2 * boundaries
+
+    def splits(self, left: str, right: str) -> bool:
+        """True if proved: counts add up wherever `left` ends and `right` begins."""
+        return self.coder.splits(left.encode("utf-8"), right.encode("utf-8"))
+
+
+class PlainCoder:
+    """The definition: apply the merges, the earliest first, until none applies.
+
+    `ByteBPE(merges, PlainCoder)` gives the same results as the fast coder, slowly.
+    """
+
+    def __init__(self, merges: dict[tuple[int, int], int], spelling: list[bytes]):
+        self.merges = merges
+
+    def encode(self, data: bytes) -> list[int]:
+        """The tokens of the bytes, without boundaries."""
+        ids = list(data)
+        while found := [pair for pair in pairwise(ids) if pair in self.merges]:
+            earliest = min(found, key=self.merges.__getitem__)
+            merged: list[int] = []
+            for token in ids:
+                if merged and (merged[-1], token) == earliest:
+                    merged[-1] = self.merges[earliest]
+                else:
+                    merged.append(token)
+            ids = merged
+        return ids
+
+    def count(self, data: bytes) -> int:
+        """How many tokens the bytes make, without boundaries."""
+        return len(self.encode(data))
+
+    def splits(self, left: bytes, right: bytes) -> bool:
+        """The definition proves nothing."""
+        return False
+
+
+def merges_file() -> Path | None:
+    """Where the merges stand: TOKENS, or else the course's own frozen file, if any."""
+    if path := os.environ.get("TOKENS"):
+        return Path(path)
+    for parent in Path(__file__).resolve().parents:
+        if (parent / "shared" / "course.toml").is_file():
+            return parent / "shared" / "tokens" / "merges.txt"
+    return None
+
+
+@cache
+def read_tokenizer(path: Path) -> ByteBPE:
+    """The tokeniser of a file in which each line is one merge, as two ids."""
+    with path.open(encoding="utf-8-sig") as lines:
+        pairs = (line.split() for line in lines)
+        try:
+            return ByteBPE((int(left), int(right)) for left, right in pairs)
+        except ValueError as error:
+            raise ValueError(f"{path} is no file of merges: {error}") from error
+
+
+def course_tokenizer() -> ByteBPE:
+    """The course's tokeniser; far from the course's files, that which counts bytes."""
+    path = merges_file()
+    return read_tokenizer(path) if path else ByteBPE([])
+
+
+def chosen_tokenizer() -> ByteBPE:
+    """The answer model's own tokeniser if ANSWER_TOKENS names it, or the course's."""
+    own = os.environ.get("ANSWER_TOKENS")
+    return read_tokenizer(Path(own)) if own else course_tokenizer()

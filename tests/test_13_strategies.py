@@ -1,0 +1,355 @@
+"""Lesson 13: four strategies for one wire, and what may be claimed from a cut."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from .ollama_server import OllamaServer
+
+HERE = Path(__file__).resolve().parent
+ALL = ("head", "rank", "density", "truncate")
+WIRE_LIKE = st.text('{}":,\\S109\n aбю退é\u0301\u200d', max_size=30)
+
+
+def sibling(name: str):
+    spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def make_row(number: int, body: str, score: float = 1.0, **more: object) -> dict:
+    row = {"id": f"d{number}#part-01", "doc_id": f"d{number}", "part": 1, "title": "t"}
+    row |= {"heading": "h", "body": body, "text": f"h\n{body}", "url": "u"}
+    return row | {"score": score} | more
+
+
+def names(result: dict) -> list[str]:
+    return [row["doc_id"] for row in result["selected"]]
+
+
+def cost(lesson, rows: list[dict]) -> int:
+    """Bytes and boundaries of the wire: what a table without merges counts."""
+    return len(lesson.load("wire").render_context("q", rows).encode()) + 2
+
+
+def pack(lesson, rows: list[dict], room: int, strategy: str) -> dict:
+    tokenizer = lesson.load("tokens").ByteBPE([])
+    return lesson.load("context").pack("q", rows, tokenizer, room + 1, 1, strategy)
+
+
+@pytest.mark.lessons(13)
+def test_fast_and_plain_choose_the_same(lesson):
+    """A small share of the long comparison; see compare_tokens.py for the rest."""
+    run = sibling("compare_tokens").compare(lesson.load, seed=13, share=0.002)
+    assert not run.first, run.first[0]
+    assert run.sums and run.joins
+
+
+@pytest.mark.lessons(13)
+@given(
+    bodies=st.lists(WIRE_LIKE, min_size=1, max_size=5),
+    scores=st.permutations([0.1, 0.2, 0.2, 0.3, 0.4]),
+    room=st.integers(0, 250),
+    strategy=st.sampled_from(ALL),
+)
+def test_the_module_can_be_left_out(lesson, bodies, scores, room, strategy):
+    """The plain coder in place of the fast one gives the same result."""
+    tokens, context = lesson.load("tokens"), lesson.load("context")
+    merges = [*lesson.load("tokens").course_tokenizer().coder.seams.merges][:300]
+    rows = [
+        make_row(n, b, s) for n, (b, s) in enumerate(zip(bodies, scores, strict=False))
+    ]
+    before = json.dumps(rows)
+    coders = tokens.ByteBPE(merges, tokens.PlainCoder), tokens.ByteBPE(merges)
+    limit = coders[0].count(context.render_context("q", [])) + room + 7
+    plain, fast = (context.pack("q", rows, c, limit, 7, strategy) for c in coders)
+    assert plain == fast and json.dumps(rows) == before
+    used = coders[0].count(fast["rendered"])
+    assert used == fast["context_tokens"] <= limit - 7
+    ids = [row["id"] for row in fast["selected"]]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.lessons(13)
+@given(text=WIRE_LIKE, limit=st.integers(2, 30))
+def test_no_longer_prefix_would_fit(lesson, text, limit):
+    tokens = lesson.load("tokens")
+    tokenizer = tokens.ByteBPE([(98, 99), (97, 97), (34, 97), (195, 169), (258, 258)])
+    got = lesson.load("strategies").truncate_text(text, tokenizer, limit)
+    assert text.startswith(got["text"])
+    assert got["tokens"] == tokenizer.count(got["text"]) <= limit
+    assert got["truncated"] == (got["text"] != text)
+    for end in range(len(got["text"]) + 1, len(text) + 1):
+        joins = end < len(text) and (
+            text[end] == "\u200d" or unicodedata.category(text[end])[0] == "M"
+        )
+        assert joins or tokenizer.count(text[:end]) > limit
+
+
+@pytest.mark.lessons(13)
+def test_a_longer_prefix_may_fit_where_a_shorter_one_does_not(lesson):
+    tokenizer = lesson.load("tokens").ByteBPE([(98, 99), (97, 258)])
+    for truncate_text in (
+        lesson.load("strategies").truncate_text,
+        lesson.load("context").truncate_text,
+    ):
+        assert truncate_text("abc", tokenizer, 3)["text"] == "abc"
+        assert truncate_text("abx", tokenizer, 3)["text"] == "a"
+        assert truncate_text("xx", tokenizer, 2) == {
+            "text": "",
+            "tokens": 2,
+            "truncated": True,
+        }
+        for limit in (0, 1, True, "3"):
+            with pytest.raises(ValueError):
+                truncate_text("abc", tokenizer, limit)
+
+
+@pytest.mark.lessons(13)
+def test_a_cut_falls_between_whole_characters(lesson):
+    truncate_text = lesson.load("strategies").truncate_text
+    tokenizer = lesson.load("tokens").ByteBPE([])
+    whole = ["e\u0301", "✊\ufe0f", "👩\u200d👩", "й", "😀"]
+    for character in whole:
+        for limit in range(2, 25):
+            kept = truncate_text(character * 4, tokenizer, limit)["text"]
+            rest = (character * 4)[len(kept) :]
+            assert rest[:1] not in ("\u0301", "\ufe0f", "\u200d"), (character, limit)
+            assert "\ufffd" not in kept and tokenizer.count(kept) <= limit
+    assert truncate_text("😀" * 20, tokenizer, 4)["text"] == ""
+    assert truncate_text("😀" * 20, tokenizer, 6)["text"] == "😀"
+
+
+@pytest.mark.lessons(13)
+@pytest.mark.task("rank")
+def test_head_stops_and_rank_goes_on(lesson):
+    rows = [make_row(1, "x" * 10, 0.1), make_row(2, "x" * 500, 0.2)]
+    rows += [make_row(3, "x" * 10, 0.9)]
+    room = cost(lesson, [rows[0], rows[2]])
+    assert names(pack(lesson, rows, room, "head")) == ["d1"]
+    assert names(pack(lesson, rows, 2000, "rank")) == ["d3", "d2", "d1"], (
+        "the highest score is tried first, whatever the order of the candidates"
+    )
+    assert names(pack(lesson, rows, room, "rank")) == ["d3", "d1"], (
+        "rank goes on behind a row that does not fit"
+    )
+
+
+@pytest.mark.lessons(13)
+def test_the_best_density_first_is_not_the_best_choice(lesson):
+    """Capacity 4, costs 3, 2, 2, values 5, 3, 3, in units of one short source."""
+    unit = line = cost(lesson, [make_row(1, "")]) - cost(lesson, [])
+    rows = [
+        make_row(number, "x" * (units * unit - line), value)
+        for number, units, value in ((1, 3, 5.0), (2, 2, 3.0), (3, 2, 3.0))
+    ]
+    room = cost(lesson, []) + 4 * unit
+    assert names(pack(lesson, rows, room, "density")) == ["d1"]
+    assert names(pack(lesson, rows[1:], room, "density")) == ["d2", "d3"]
+
+
+@pytest.mark.lessons(13)
+def test_density_weighs_the_growth_of_the_whole_wire(lesson):
+    rows = [make_row(1, "x" * 300, 3.0), make_row(2, "x" * 10, 1.0)]
+    assert names(pack(lesson, rows, 1000, "density")) == ["d2", "d1"]
+    assert names(pack(lesson, rows, 1000, "rank")) == ["d1", "d2"]
+
+
+@pytest.mark.lessons(13)
+@pytest.mark.task("rank")
+@pytest.mark.parametrize("strategy", ALL)
+def test_ties_are_decided_by_the_id(lesson, strategy):
+    rows = [make_row(n, "the same text") for n in (3, 1, 2)]
+    assert names(pack(lesson, rows, 2000, strategy)) == ["d1", "d2", "d3"], (
+        "equal scores are decided by the id"
+    )
+
+
+@pytest.mark.lessons(13)
+def test_the_plain_density_asks_for_few_wires(lesson):
+    tokens, strategies = lesson.load("tokens"), lesson.load("strategies")
+    meter = lesson.load("wire").Meter("q", tokens.ByteBPE([], tokens.PlainCoder))
+    asked, answer = [], meter.with_row
+    meter.with_row = lambda row: asked.append(row) or answer(row)
+    rows = [make_row(n, "x" * n, n) for n in range(1, 9)]
+    strategies.density(rows, meter, 10_000)
+    assert len(meter.rows) == 8
+    assert len(asked) - len(meter.rows) <= 8 * 9 / 2  # taking a row asks once more
+
+
+@pytest.mark.lessons(13)
+def test_a_cut_quote_is_marked_and_the_mark_is_paid_for(lesson):
+    row, wire = make_row(1, "0123456789" * 30), lesson.load("wire")
+    for room in range(cost(lesson, []) + 1, cost(lesson, [row])):
+        result = pack(lesson, [row], room, "truncate")
+        assert cost(lesson, result["selected"]) == result["context_tokens"] <= room
+        for kept in result["selected"]:
+            assert kept["truncated"] is True and 0 < len(kept["body"]) < 300
+            assert kept["text"] == f"h\n{kept['body']}"
+            source = wire.parse_context(result["rendered"])[1][0]
+            assert source["truncated"] is True and source["text"] == kept["body"]
+    assert pack(lesson, [row], cost(lesson, [row]), "truncate")["selected"] == [row]
+    assert "truncated" not in row
+
+
+@pytest.mark.lessons(13)
+def test_an_empty_prefix_is_no_source(lesson):
+    least = cost(lesson, [make_row(1, "退", truncated=True)])
+    long = make_row(1, "退" * 50)
+    assert names(pack(lesson, [long], least, "truncate")) == ["d1"]
+    assert names(pack(lesson, [long], least - 1, "truncate")) == []
+
+
+@pytest.mark.lessons(13)
+def test_an_unknown_strategy_is_named(lesson):
+    with pytest.raises(ValueError, match="bestfit"):
+        pack(lesson, [], 100, "bestfit")
+
+
+TIMETABLE = "\n".join(f"Mon {day} May | 09:30 | Harbour office" for day in range(1, 9))
+
+
+@pytest.mark.lessons(13)
+@pytest.mark.task("whole_lines")
+def test_a_timetable_cut_in_half_loses_exactly_what_was_cut_off(lesson):
+    claims = lesson.load("strategies").source_claims
+    row = make_row(1, TIMETABLE)
+    lines = TIMETABLE.split("\n")
+    assert [claim["text"] for claim in claims([row])] == lines, (
+        "a row that was not cut has all its lines"
+    )
+    least = cost(lesson, [row | {"body": "", "truncated": True}])
+    for length in range(1, len(TIMETABLE)):
+        result = pack(
+            lesson, [row], least + length + TIMETABLE[:length].count("\n"), "truncate"
+        )
+        body = result["selected"][0]["body"]
+        if len(body) == len(TIMETABLE):
+            continue  # the whole without the mark is shorter than its longest cuts
+        whole = [n for n in range(9) if len("\n".join(lines[:n])) <= len(body)][-1]
+        got = [claim["text"] for claim in claims(result["selected"])]
+        assert got[:whole] == lines[:whole], (
+            f"a line that the cut left whole is a fact: {body!r}"
+        )
+        assert got == lines[:whole], f"the line that was cut is no fact: {body!r}"
+
+
+@pytest.mark.lessons(13)
+@pytest.mark.task("whole_lines")
+def test_no_claim_is_taken_from_a_line_that_is_not_whole(lesson):
+    claims = lesson.load("strategies").source_claims
+    cut = make_row(1, "The berth is free.\nIt may help, but", truncated=True)
+    assert [claim["text"] for claim in claims([cut])] == ["The berth is free."], (
+        "the line that was cut is no fact"
+    )
+    assert claims([make_row(1, "")]) == [], "a title alone gives no claim"
+    assert claims([make_row(1, "It may", truncated=True)]) == []
+
+
+@pytest.mark.lessons(13)
+def test_equal_texts_of_different_documents_stay_two(lesson):
+    claims = lesson.load("strategies").source_claims
+    rows = [make_row(1, "Ten days.\n\nPaid."), make_row(2, "Ten days.")]
+    assert [(c["doc_id"], c["line"], c["text"]) for c in claims(rows)] == [
+        ("d1", 1, "Ten days."),
+        ("d1", 3, "Paid."),
+        ("d2", 1, "Ten days."),
+    ]
+
+
+# The app
+
+QUESTION = "When does the ferry to the island leave?"
+NO_WINTER = "The ferry to the island leaves at six, but not in winter when ice is near."
+FERRY = (
+    "# Ferry\n\nThe ferry to the island leaves from the north quay of the harbour.\n"
+    f"{NO_WINTER}\nThe ferry to the island leaves at nine on Sundays all year round.\n"
+)
+
+
+@pytest.fixture
+def shelf(library):
+    """One document of three lines about the question."""
+    library.write("ferry.md", FERRY)
+    return library
+
+
+def least_budget(lesson, backend, body, **mark):
+    """The smallest window in which this much of the ferry's text can be sent."""
+    wire, model = lesson.load("wire"), lesson.load("model")
+    tokenizer = model.tokenizer_for(backend)
+    row = {"title": "Ferry", "heading": "Ferry", "body": body, **mark}
+    share = model.share_window(tokenizer, None, 1)
+    cost = tokenizer.count(wire.render_context(QUESTION, [row]))
+    return share.window - share.variable + cost
+
+
+@pytest.mark.lessons(13)
+def test_a_cut_source_is_marked_for_a_person_and_in_json(lesson, shelf):
+    kept = FERRY.partition("\n\n")[2].partition(", but")[0]
+    budget = least_budget(lesson, "sources", kept, truncated=True)
+    command = ("--strategy", "truncate", "--budget", budget, QUESTION)
+    (source,) = lesson.run("--json", *command, LIBRARY=shelf).json["sources"]
+    assert source["truncated"] is True and source["quote"] in FERRY
+    assert source["quote"].startswith(kept)
+    assert "[cut here]" in lesson.run(*command, LIBRARY=shelf).stdout
+    whole = lesson.run("--json", QUESTION, LIBRARY=shelf).json["sources"]
+    assert "truncated" not in whole[0]
+    for strategy in ("head", "rank", "density"):
+        result = lesson.run(
+            "--json", "--strategy", strategy, *command[2:], LIBRARY=shelf
+        )
+        assert result.json["reason"] == "nothing_fits"
+
+
+@pytest.mark.lessons(13)
+def test_no_half_line_is_quoted_as_an_answer(lesson, shelf):
+    kept = FERRY.partition("\n\n")[2].partition(", but")[0]
+    budget = least_budget(lesson, "quotes", kept, truncated=True)
+    command = ("--json", "--backend", "quotes", "--strategy", "truncate")
+    result = lesson.run(*command, "--budget", budget, QUESTION, LIBRARY=shelf).json
+    assert result["status"] == "quoted"
+    assert "north quay" in result["answer"] and "at six" not in result["answer"]
+
+
+@pytest.mark.lessons(13)
+def test_a_models_quote_from_a_half_line_is_not_verified(lesson, shelf):
+    kept = FERRY.partition("\n\n")[2].partition(", but")[0]
+    half = "The ferry to the island leaves at six"
+    with OllamaServer() as server:
+        evidence = [{"quote": half, "source_id": "S1"}]
+        server.reply_with({"evidence": evidence, "text": "At six."}, times=2)
+        env = {**server.answer_env(), "LIBRARY": shelf}
+        budget = least_budget(lesson, "ollama", kept, truncated=True)
+        command = ("--json", "--strategy", "truncate", "--budget", budget, QUESTION)
+        result = lesson.run(*command, **env).json
+        assert half in server.chats[0]["messages"][1]["content"]
+        assert result["status"] == "insufficient"
+        assert lesson.run("--json", QUESTION, **env).json["status"] == (
+            "generated_quoted"
+        )
+
+
+@pytest.mark.lessons(13)
+def test_an_unknown_strategy_is_wrong_usage(lesson, shelf):
+    done = lesson.run("--strategy", "bestfit", QUESTION, LIBRARY=shelf)
+    assert done.status == 2 and "bestfit" in done.stderr
+
+
+@pytest.mark.lessons(13)
+@pytest.mark.parametrize("strategy", ALL)
+def test_every_strategy_answers_and_a_receipt_names_it(lesson, shelf, strategy):
+    receipt = lesson.home / "receipt.json"
+    command = ("--strategy", strategy, "--receipt", receipt, "--json", QUESTION)
+    result = lesson.run(*command, LIBRARY=shelf)
+    assert (result.status, result.json["status"]) == (0, "sources_only")
+    kept = json.loads(receipt.read_text(encoding="utf-8"))
+    assert kept["settings"]["strategy"] == strategy
