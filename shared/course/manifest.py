@@ -94,6 +94,8 @@ class Lesson:
             if exercise.name == name:
                 return exercise
         names = ", ".join(exercise.name for exercise in self.exercises) or "none"
+        if not name:
+            raise CourseError(f"which exercise? Lesson {self.number:02} has: {names}")
         raise CourseError(
             f"lesson {self.number:02} has no exercise {name!r}; it has: {names}"
         )

@@ -303,7 +303,7 @@ def hint(course: Course, options: argparse.Namespace) -> int:
 
 def exercise_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lesson", type=number)
-    parser.add_argument("exercise")
+    parser.add_argument("exercise", nargs="?", default="")
 
 
 HINT = Verb(

@@ -278,6 +278,8 @@ def test_hints_come_one_at_a_time(made):
     status, output = made.run("hint", "02", "great")
     assert status == 1
     assert output == "lesson 02 has no exercise 'great'; it has: greet\n"
+    for verb in ("hint", "solution"):
+        assert made.run(verb, "02")[1] == "which exercise? Lesson 02 has: greet\n"
 
 
 def test_the_solution_is_the_reference_and_its_reason(made):
