@@ -939,8 +939,8 @@ def test_without_json_a_person_reads_title_address_and_text(lesson, library):
     assert result.status == 0
     for words in ("Tea", "https://x.example/tea.php?a=1", "Green tea."):
         assert words in result.stdout
-    nothing = (["zebra"], ["--budget", "3", "green"])
-    for words in (["green"], *nothing):
+    library.write("long.md", "Blue " * 20_000)  # more than any budget has room for
+    for words in (["green"], ["zebra"], ["blue"]):
         shown = ask(lesson, *words, LIBRARY=library.folder).stdout
         assert max(map(len, shown.splitlines())) <= 80
 

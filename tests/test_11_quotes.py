@@ -604,6 +604,8 @@ def generate(lesson, *bodies):
     """Ask the model of the settings about these texts."""
     rows = [make_row(body, number) for number, body in enumerate(bodies, start=1)]
     answer = lesson.load("answer")
+    if lesson.number >= 12:  # choosing is a step of its own there
+        return answer.generate("What is listed?", answer.with_ids(rows))
     return answer.generate("What is listed?", answer.build_context(rows, 10**6))
 
 
@@ -633,7 +635,10 @@ def test_evidence_is_asked_for_first_and_only_from_what_was_sent(
     system, user = (message["content"] for message in sent["messages"])
     for piece in ("untrusted", "addresses", '{"evidence":[{"quote":', '"evidence":[],'):
         assert piece in system
-    assert user.split("\n")[2:] == ["Question: What is listed?"]
+    question = ["Question: What is listed?"]
+    if lesson.number >= 12:
+        question = ['{"question":"What is listed?"}', ""]
+    assert user.split("\n")[2:] == question
     assert "旧地址" in user and "e.example" not in json.dumps(sent)
 
 
