@@ -18,11 +18,11 @@ def pack(
 ) -> dict[str, Any]:
     """Choose rows so that their whole wire costs at most limit - reserve tokens.
 
-    Rows come permitted and ranked.  Walk them in order, take one if the wire with it
-    fits, else go on to the next.  Whole rows only, the same objects.
+    Rows come permitted and ranked. Walk them in order, take one if the wire with it
+    fits, else go on to the next. Whole rows only, the same objects.
     Returns `selected`, `rendered` (the wire) and `context_tokens` (its cost); the
-    input is not changed.  BudgetError where limit or reserve are no positive ints, or
-    where the question alone does not fit.
+    input is not changed. Raises BudgetError where limit or reserve are no positive
+    ints, or where the question alone does not fit.
     """
     check_whole(1, limit=limit, reserve=reserve)
     meter = Meter(query, tokenizer)

@@ -1,14 +1,15 @@
 """The same tokens as the definition, in a time that grows with the text only.
 
-Nothing here changes a result; the lesson works without this module.  Three ideas:
+Nothing here changes a result: put `tokens.PlainCoder` in the place of `FastCoder`, and
+everything works as before, slowly. Three ideas:
 
 1. The encoder leaves a seam between two tokens open or it does not; `Seams` tells by
-   undoing merges.  A row of tokens is what the encoder makes of its text if and only
+   undoing merges. A row of tokens is what the encoder makes of its text if and only
    if every seam in it is open.
 2. So the tokens can be found from left to right: take the longest token that fits
    behind the last one, and go back where none does (`FastCoder.encode_piece`).
 3. Where two bytes that meet stand side by side inside no token, a text may be cut and
-   the counts added.  The table shows which; the count of each piece is remembered.
+   the counts added. The table shows which; the count of each piece is remembered.
 
 The facts behind 1 and 2 are those of the `bpe` crate (github/rust-gems).
 """
@@ -18,7 +19,8 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
 
-REMEMBERED = 100_000  # counts of pieces
+REMEMBERED = 100_000  # counts of pieces,
+SHORT = 200  # each of at most so many bytes
 
 
 class Seams:
@@ -30,15 +32,15 @@ class Seams:
         self.open = cache(self.is_open)
 
     def is_open(self, left: int, right: int) -> bool:
-        """True if the encoder leaves these two neighbours as they are."""
+        """Tell if the encoder leaves these two neighbours as they are."""
         return (left, right) not in self.merges and self.both_arise(left, right)
 
     def both_arise(self, left: int, right: int) -> bool:
-        """True if both tokens come about although they are neighbours.
+        """Tell if both tokens come about although they are neighbours.
 
-        Takes the two apart again, the later merge first.  If a pair then meets at the
+        Takes the two apart again, the later merge first. If a pair then meets at the
         seam that merges before the merge just undone, the encoder would have made
-        that one.  Of two equal merges the left is made first, so undone last.
+        that one. Of two equal merges the left is made first, so undone last.
         """
         while left > 255 or right > 255:
             if left > right:
@@ -50,7 +52,7 @@ class Seams:
         return True
 
     def canonical(self) -> list[int]:
-        """The tokens that can appear in an encoded text at all, in order of id."""
+        """Return the tokens that can appear in an encoded text, in order of id."""
         found = set(range(256))
         for token, (left, right) in self.parts.items():
             if left in found and right in found and self.both_arise(left, right):
@@ -85,27 +87,27 @@ class FastCoder:
         self.counts = {spelling[token]: 1 for token in self.tokens}
 
     def splits(self, left: bytes, right: bytes) -> bool:
-        """True if no token holds the two bytes that meet between left and right."""
-        return (left[-1], right[0]) not in self.inside
+        """Tell that no token holds the two bytes where left and right meet."""
+        return (*left[-1:], *right[:1]) not in self.inside
 
     def encode(self, data: bytes) -> list[int]:
-        """The tokens of the bytes, without boundaries."""
+        """Return the tokens of the bytes, without boundaries."""
         return [token for p in self.pieces(data) for token in self.encode_piece(p)]
 
     def count(self, data: bytes) -> int:
-        """How many tokens the bytes make, without boundaries."""
+        """Return how many tokens the bytes make, without boundaries."""
         counts, total = self.counts, 0
         for piece in self.pieces(data):
             count = counts.get(piece)
             if count is None:
                 count = len(self.encode_piece(piece))
-                if len(counts) < REMEMBERED:
+                if len(piece) <= SHORT and len(counts) < REMEMBERED:
                     counts[piece] = count
             total += count
         return total
 
     def encode_piece(self, piece: bytes) -> list[int]:
-        """The tokens of a piece, found from left to right.
+        """Return the tokens of a piece, found from left to right.
 
         A position that led nowhere is never tried again: whichever way leads to it,
         the tokens up to it are the same.
@@ -131,7 +133,7 @@ class FastCoder:
         return tokens
 
     def beginning(self, piece: bytes, start: int) -> Iterator[int]:
-        """The tokens that the piece goes on with at `start`, the longest first."""
+        """Return the tokens that begin at `start`, the longest first."""
         branch = self.tree
         for position in range(start, len(piece)):
             if (deeper := branch.get(piece[position])) is None:

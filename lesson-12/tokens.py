@@ -16,9 +16,10 @@ LONGEST = 4096  # bytes in one token; twelve doublings, far above any real table
 class ByteBPE:
     """A tokeniser: bytes 0-255, BOS 256, EOS 257, merge n (from 0) makes 258 + n.
 
-    Any text can be encoded; what looks like a special token is just text.  `merges`
-    are pairs of ids.  Raises ValueError for a merge that uses anything but bytes and
-    results of earlier merges, stands twice, or makes a token over LONGEST bytes.
+    Any text can be encoded; what looks like a special token is just text. `merges`
+    are pairs of ids; `coder` is what encodes with them, by default the fast one.
+    Raises ValueError for a merge that uses anything but bytes and results of earlier
+    merges, stands twice, or makes a token over LONGEST bytes.
     """
 
     def __init__(
@@ -45,23 +46,23 @@ class ByteBPE:
         self.coder = (coder or FastCoder)(made, self.spelling)
 
     def encode(self, text: str, boundaries: bool = True) -> list[int]:
-        """The tokens of a text; ValueError for a lone surrogate."""
+        """Return the tokens of a text; ValueError for a lone surrogate."""
         ids = self.coder.encode(text.encode("utf-8"))
         return [BOS, *ids, EOS] if boundaries else ids
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of tokens; ValueError for unknown ids and for broken characters."""
+        """Return the text of tokens; ValueError for unknown ids, broken characters."""
         ids = list(ids)
         if unknown := [token for token in ids if not 0 <= token < len(self.spelling)]:
             raise ValueError(f"no such token: {unknown[0]}")
         return b"".join(self.spelling[token] for token in ids).decode("utf-8")
 
     def count(self, text: str, boundaries: bool = True) -> int:
-        """How many tokens `encode` gives; ValueError for a lone surrogate."""
+        """Return how many tokens `encode` gives; ValueError for a lone surrogate."""
         return self.coder.count(text.encode("utf-8")) + 2 * boundaries
 
     def splits(self, left: str, right: str) -> bool:
-        """True if proved: counts add up wherever `left` ends and `right` begins."""
+        """Tell if it is proved that counts add up where `left` meets `right`."""
         return self.coder.splits(left.encode("utf-8"), right.encode("utf-8"))
 
 
@@ -75,7 +76,7 @@ class PlainCoder:
         self.merges = merges
 
     def encode(self, data: bytes) -> list[int]:
-        """The tokens of the bytes, without boundaries."""
+        """Return the tokens of the bytes, without boundaries."""
         ids = list(data)
         while found := [pair for pair in pairwise(ids) if pair in self.merges]:
             earliest = min(found, key=self.merges.__getitem__)
@@ -89,16 +90,16 @@ class PlainCoder:
         return ids
 
     def count(self, data: bytes) -> int:
-        """How many tokens the bytes make, without boundaries."""
+        """Return how many tokens the bytes make, without boundaries."""
         return len(self.encode(data))
 
     def splits(self, left: bytes, right: bytes) -> bool:
-        """The definition proves nothing."""
+        """Return False: the definition proves nothing."""
         return False
 
 
 def merges_file() -> Path | None:
-    """Where the merges stand: TOKENS, or else the course's own frozen file, if any."""
+    """Return where the merges are: TOKENS, or the course's frozen file, if any."""
     if path := os.environ.get("TOKENS"):
         return Path(path)
     for parent in Path(__file__).resolve().parents:
@@ -109,22 +110,26 @@ def merges_file() -> Path | None:
 
 @cache
 def read_tokenizer(path: Path) -> ByteBPE:
-    """The tokeniser of a file in which each line is one merge, as two ids."""
-    with path.open(encoding="utf-8-sig") as lines:
-        pairs = (line.split() for line in lines)
-        try:
+    """Return the tokeniser of a file in which each line is one merge, as two ids.
+
+    Raises ValueError for a file that is missing or holds something else.
+    """
+    try:
+        with path.open(encoding="utf-8-sig") as lines:
+            pairs = (line.split() for line in lines)
             return ByteBPE((int(left), int(right)) for left, right in pairs)
-        except ValueError as error:
-            raise ValueError(f"{path} is no file of merges: {error}") from error
+    except (OSError, ValueError) as error:
+        told = f"no merges of a tokeniser can be read from {path} (settings TOKENS and"
+        raise ValueError(f"{told} ANSWER_TOKENS): {error}") from error
 
 
 def course_tokenizer() -> ByteBPE:
-    """The course's tokeniser; far from the course's files, that which counts bytes."""
+    """Return the course's tokeniser; where its files are not, one that counts bytes."""
     path = merges_file()
     return read_tokenizer(path) if path else ByteBPE([])
 
 
 def chosen_tokenizer() -> ByteBPE:
-    """The answer model's own tokeniser if ANSWER_TOKENS names it, or the course's."""
+    """Return the answer model's own tokeniser, if ANSWER_TOKENS, or the course's."""
     own = os.environ.get("ANSWER_TOKENS")
     return read_tokenizer(Path(own)) if own else course_tokenizer()

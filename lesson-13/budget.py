@@ -11,7 +11,9 @@ def check_whole(least: int, **values: object) -> None:
     """Raise BudgetError for a value that is no int (or a bool) or below `least`."""
     for name, value in values.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise BudgetError(f"{name} must be a whole number from {least}: {value!r}")
+            raise BudgetError(
+                f"{name} must be a whole number from {least} on: {value!r}"
+            )
 
 
 @dataclass(frozen=True)
@@ -19,8 +21,8 @@ class ContextBudget:
     """How a model's window is shared out, in tokens.
 
     `output` is kept for the reply, `fixed` is the cost of system message, schema and
-    template, `reserve` is for what cannot be counted here.  BudgetError where nothing
-    is left for question and sources.
+    template, `reserve` is for what cannot be counted here. Raises BudgetError where
+    nothing is left for question and sources.
     """
 
     window: int
@@ -39,5 +41,5 @@ class ContextBudget:
 
     @property
     def variable(self) -> int:
-        """Tokens that question and sources may cost together."""
+        """Return the tokens that question and sources may cost together."""
         return self.window - self.output - self.fixed - self.reserve

@@ -22,10 +22,10 @@ def pack(
     """Choose rows so that their whole wire costs at most limit - reserve tokens.
 
     Rows come permitted and ranked; `strategy` is a name in STRATEGIES (else a
-    ValueError).  Whole rows only; `truncate` adds cut copies, marked as such.
+    ValueError). Whole rows only; `truncate` adds cut copies, marked as such.
     Returns `selected`, `rendered` (the wire) and `context_tokens` (its cost); the
-    input is not changed.  BudgetError where limit or reserve are no positive ints, or
-    where the question alone does not fit.
+    input is not changed. Raises BudgetError where limit or reserve are no positive
+    ints, or where the question alone does not fit.
     """
     check_whole(1, limit=limit, reserve=reserve)
     if strategy not in STRATEGIES:

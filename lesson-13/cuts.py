@@ -11,21 +11,21 @@ JOINER = "\u200d"
 
 @cache
 def belongs_to_the_left(character: str) -> bool:
-    """True for combining marks, variation selectors and the joiner."""
+    """Tell combining marks, variation selectors and the joiner."""
     return unicodedata.category(character)[0] == "M" or character == JOINER
 
 
 def cuts(text: str) -> list[int]:
-    """Lengths, in characters, of the prefixes that may be kept, the longest first.
+    """Return the lengths, in characters, of the prefixes that may be kept.
 
-    Neither nothing nor everything is a cut.
+    The longest comes first. Neither nothing nor everything is a cut.
     """
     lengths = range(len(text) - 1, 0, -1)
     return [length for length in lengths if not belongs_to_the_left(text[length])]
 
 
 def whole_lines(row: Row) -> list[str]:
-    """The lines of a row's body that are whole: all, unless the text was cut.
+    """Return the lines of a row's body that are whole: all, unless it was cut.
 
     Where a cut went through a line, the words cut off may be those that turn it round.
     """
@@ -36,7 +36,7 @@ def whole_lines(row: Row) -> list[str]:
 
 
 def cut_row(row: Row, length: int) -> dict[str, Any]:
-    """A copy of the row with the first `length` characters of its body, and marked.
+    """Return a marked copy of the row with the first `length` characters of its body.
 
     `whole_lines` counts the lines of the body that the cut left whole.
     """

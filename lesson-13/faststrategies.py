@@ -1,6 +1,7 @@
 """The choices of `strategies`, without asking for the whole wire every time.
 
-Nothing here changes a result; the lesson works without this module.
+Nothing here changes a result: with a coder that is not the fast one, the definitions
+of `strategies` do all the work.
 
 * `longest_cut`: one table of all prefixes up to the quote's end, one of what stands
   behind the cut, one join per cut.
@@ -24,12 +25,18 @@ BOUNDARIES = 2  # tokens around every wire
 
 
 def can_read_prefixes(tokenizer: Any) -> bool:
-    """True for the tokenisers whose table is known here."""
+    """Tell the tokenisers whose table is known here."""
     return isinstance(getattr(tokenizer, "coder", None), FastCoder)
 
 
+def can_cut(meter: Meter) -> bool:
+    """Tell the meters with which `longest_cut` is exact."""
+    adds_up = meter.adds_up and can_read_prefixes(meter.tokenizer)
+    return adds_up or isinstance(meter, JoinMeter)
+
+
 def open_meter(query: str, tokenizer: Any) -> Meter:
-    """A meter for an empty wire, the fastest that is exact for this tokeniser."""
+    """Return a meter for an empty wire, the fastest that is exact for the tokeniser."""
     meter = Meter(query, tokenizer)
     if meter.adds_up or not can_read_prefixes(tokenizer):
         return meter
@@ -61,12 +68,12 @@ class JoinMeter(Meter):
 
 @cache
 def escaped_size(character: str) -> int:
-    """Bytes of a character inside a JSON string; it does not depend on neighbours."""
+    """Return the bytes of a character in a JSON string, whatever its neighbours."""
     return len(as_json(character).encode()) - 2
 
 
 def longest_cut(row: Row, meter: Meter, room: int) -> int:
-    """How many characters of the body `strategies.longest_cut` keeps, 0 for none."""
+    """Return how many characters `strategies.longest_cut` keeps, 0 for none."""
     coder = meter.tokenizer.coder
     behind = f'"{CUT_MARK}}}\n'
     before = wire.source_tail(cut_row(row, 0)).removesuffix(behind)
@@ -92,7 +99,7 @@ def longest_cut(row: Row, meter: Meter, room: int) -> int:
 
 
 def longest_prefix(text: str, tokenizer: Any, limit: int) -> int:
-    """How many characters `strategies.truncate_text` keeps."""
+    """Return how many characters `strategies.truncate_text` keeps."""
     counts = Prefixes(tokenizer.coder, text.encode()).count
     ends = [0, *accumulate(len(character.encode()) for character in text)]
     lengths = [len(text), *cuts(text), 0]
@@ -100,11 +107,11 @@ def longest_prefix(text: str, tokenizer: Any, limit: int) -> int:
 
 
 def density(candidates: Sequence[Row], meter: Meter, room: int) -> None:
-    """The choice of `strategies.density` where counts add up.
+    """Take what `strategies.density` takes, where counts add up.
 
     What does not fit now never fits again: a new source leaves less room than before
-    by at least the next head.  So each round goes on in a queue to the first that
-    fits.  There is one queue per cost of a head, which alone can change the order.
+    by at least the next head. So each round goes on in a queue to the first that
+    fits. There is one queue per cost of a head, which alone can change the order.
     """
     rows = sorted(candidates, key=lambda row: row["id"])
     sizes = [(row["score"], wire.tail_tokens(row, meter.tokenizer)) for row in rows]

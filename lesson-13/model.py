@@ -161,10 +161,8 @@ def generate(query: str, sources: Sequence[SourceRow]) -> Reply:
     """
     settings = read_settings()
     request = build_request(query, sources, settings)
-    tokenizer, texts = (
-        tokenizer_for("ollama"),
-        [m["content"] for m in request["messages"]],
-    )
+    tokenizer = tokenizer_for("ollama")
+    texts = [message["content"] for message in request["messages"]]
     counted = sum(tokenizer.count(text, boundaries=False) for text in texts)
     counted += settings.template
     if counted + settings.output > settings.window:

@@ -1,13 +1,13 @@
 """The tokens of every prefix of a text in one pass.
 
-Nothing here changes a result; the lesson works without this module.  Two ideas:
+Nothing here changes a result; it is what `faststrategies` counts with. Two ideas:
 
 1. Every prefix of a text has exactly one possible last token, and it is one of those
-   that end there.  An Aho-Corasick automaton lists them; the right one is that whose
-   seam to the last token before it is open.  So one pass gives the last token and the
+   that end there. An Aho-Corasick automaton lists them; the right one is that whose
+   seam to the last token before it is open. So one pass gives the last token and the
    number of tokens of every prefix (`Prefixes`).
-2. The same from the right gives the first token and the count of every rest.  Where
-   prefix and rest meet at an open seam, the counts add up.  Where they do not, read
+2. The same from the right gives the first token and the count of every rest. Where
+   prefix and rest meet at an open seam, the counts add up. Where they do not, read
    on until both tables have the same token in the same place: two encodings that
    share a token are one (`joined`).
 """
@@ -22,7 +22,7 @@ START = -1  # the last token of an empty text: every seam to it is open
 class State(dict[int, "State"]):
     """A state of the automaton: the longest end of the text that begins a token.
 
-    Maps the next byte to the next state.  `ends` are the tokens that end here, as id
+    Maps the next byte to the next state. `ends` are the tokens that end here, as id
     and length in bytes, the longest first; `shorter` is the state of the longest end
     below this one.
     """
@@ -42,7 +42,7 @@ class State(dict[int, "State"]):
 
 
 def automaton(spelling: Iterable[tuple[int, bytes]]) -> State:
-    """The start of the automaton that finds these tokens (Aho and Corasick, 1975)."""
+    """Return the start of the automaton of these tokens (Aho and Corasick, 1975)."""
     root = State()
     for token, letters in spelling:
         state = root
@@ -60,7 +60,7 @@ def automaton(spelling: Iterable[tuple[int, bytes]]) -> State:
 
 @lru_cache(maxsize=4)
 def automata(coder: Any) -> tuple[State, State]:
-    """The automata of a fast coder, for reading forwards and backwards."""
+    """Return the automata of a fast coder, for reading forwards and backwards."""
     spelling = [(token, coder.spelling[token]) for token in coder.tokens]
     return automaton(spelling), automaton((t, s[::-1]) for t, s in spelling)
 
@@ -99,7 +99,7 @@ class Prefixes:
             del column[end + 1 :]
 
     def joined(self, rest: "Prefixes") -> int:
-        """Tokens of this text and the rest behind it; `rest` is read from the right."""
+        """Return the tokens of this text and a rest, which is read from the right."""
         if self.is_open(self.last[-1], rest.last[-1]):
             return self.count[-1] + rest.count[-1]
         end, size = len(self.last) - 1, len(rest.data)

@@ -1,7 +1,7 @@
 """Four ways to choose sources for one wire, as plainly as they can be said.
 
 Each takes candidates, a meter with an empty wire and the room (tokens that the whole
-wire may cost), and takes rows into the meter.  Every admission is decided by the cost
+wire may cost), and takes rows into the meter. Every admission is decided by the cost
 of the whole wire, every candidate is decided at most once, and ties end on the id.
 """
 
@@ -15,12 +15,12 @@ from wire import Meter, Row
 
 
 def by_score(candidates: Sequence[Row]) -> list[Row]:
-    """The candidates by score falling, then by id."""
+    """Return the candidates by score falling, then by id."""
     return sorted(candidates, key=lambda row: (-row["score"], row["id"]))
 
 
 def head(candidates: Sequence[Row], meter: Meter, room: int) -> None:
-    """In order of id; stop at the first that does not fit."""
+    """Take in order of id; stop at the first that does not fit."""
     for row in sorted(candidates, key=lambda row: row["id"]):
         if meter.with_row(row) > room:
             break
@@ -28,16 +28,16 @@ def head(candidates: Sequence[Row], meter: Meter, room: int) -> None:
 
 
 def rank(candidates: Sequence[Row], meter: Meter, room: int) -> None:
-    """By score; what does not fit is skipped."""
+    """Take by score; skip what does not fit."""
     for row in by_score(candidates):
         if meter.with_row(row) <= room:
             meter.take(row)
 
 
 def density(candidates: Sequence[Row], meter: Meter, room: int) -> None:
-    """Each round the best score per token that the whole wire would grow by.
+    """Take in each round the best score per token that the whole wire would grow by.
 
-    A growth below 1 counts as 1.  M candidates need at most M(M+1)/2 wires.
+    A growth below 1 counts as 1. M candidates need at most M(M+1)/2 wires.
     """
     if meter.adds_up:  # the same choice without asking everybody in every round
         fast.density(candidates, meter, room)
@@ -55,7 +55,7 @@ def density(candidates: Sequence[Row], meter: Meter, room: int) -> None:
 
 
 def truncate(candidates: Sequence[Row], meter: Meter, room: int) -> None:
-    """By score; what does not fit is cut to its longest prefix that does."""
+    """Take by score; cut what does not fit to its longest prefix that does."""
     for row in by_score(candidates):
         fits = meter.with_row(row) <= room
         if chosen := row if fits else longest_cut(row, meter, room):
@@ -63,12 +63,12 @@ def truncate(candidates: Sequence[Row], meter: Meter, room: int) -> None:
 
 
 def longest_cut(row: Row, meter: Meter, room: int) -> Row | None:
-    """The row with the longest prefix of its body whose whole wire fits, or None.
+    """Return the row with the longest prefix whose whole wire fits, or None.
 
     A longer prefix may cost less than a shorter one, so every one is tried, from the
     longest down: neither halving nor stopping at the first overflow is right.
     """
-    if fast.can_read_prefixes(meter.tokenizer):
+    if fast.can_cut(meter):
         length = fast.longest_cut(row, meter, room)
         return cut_row(row, length) if length else None
     shorter = (cut_row(row, length) for length in cuts(row["body"]))
@@ -76,10 +76,10 @@ def longest_cut(row: Row, meter: Meter, room: int) -> Row | None:
 
 
 def truncate_text(text: str, tokenizer: Any, limit: int) -> dict[str, Any]:
-    """The longest prefix of a text that costs at most `limit` tokens, boundaries too.
+    """Return the longest prefix that costs at most `limit` tokens, boundaries too.
 
-    Returns `text`, its `tokens` and whether it was `truncated`.  The cut falls between
-    whole characters.  BudgetError where not even an empty text fits.
+    Returns `text`, its `tokens` and whether it was `truncated`. The cut falls between
+    whole characters. Raises BudgetError where not even an empty text fits.
     """
     check_whole(1, limit=limit)
     if tokenizer.count("") > limit:
@@ -98,11 +98,11 @@ def truncate_text(text: str, tokenizer: Any, limit: int) -> dict[str, Any]:
 
 
 def source_claims(selected: Iterable[Row]) -> list[dict[str, Any]]:
-    """What may be stated as a fact: the whole original lines of the packed texts.
+    """Return what may be stated as a fact: the whole lines of the packed texts.
 
     One claim per line that is not blank: `id`, `doc_id`, `line` (from 1, in the body)
-    and `text`.  Nothing is looked up again, and a line that the cut went through is
-    no fact.  Equal lines of different parts stay apart.
+    and `text`. Nothing is looked up again, and a line that the cut went through is
+    no fact. Equal lines of different parts stay apart.
     """
     claims = []
     for row in selected:

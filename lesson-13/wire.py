@@ -11,28 +11,29 @@ as_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def source_head(number: int) -> str:
-    """How the line of source `number` (from 1) begins."""
+    """Return how the line of source `number` (from 1) begins."""
     return f'{{"id":"S{number}'
 
 
 def source_tail(row: Row) -> str:
-    """The rest of a source's line; nothing but the row decides it."""
+    """Return the rest of a source's line; nothing but the row decides it."""
     title, heading, text = map(as_json, (row["title"], row["heading"], row["body"]))
     mark = CUT_MARK if row.get("truncated") else ""
     return f'","title":{title},"heading":{heading},"text":{text}{mark}}}\n'
 
 
 def render_context(query: str, selected: Iterable[Row]) -> str:
-    """The user message: a JSON line per source, named S1, S2, … in order, the question.
+    """Return the user message: a JSON line per source, then one with the question.
 
-    JSON escapes whatever could end a string or a line: no text leaves its box.
+    Sources are named S1, S2, … in their order. JSON escapes whatever could end a
+    string or a line: no text leaves its box.
     """
     sources = [source_head(n) + source_tail(row) for n, row in enumerate(selected, 1)]
     return "".join(sources) + f'{{"question":{as_json(query)}}}\n'
 
 
 def parse_context(wire: str) -> tuple[str, list[dict[str, Any]]]:
-    """The question and the sources of a rendered wire, fields named as on the wire."""
+    """Return the question and the sources of a wire, fields named as on the wire."""
     *sources, last = [json.loads(line) for line in wire.rstrip("\n").split("\n")]
     return last["question"], sources
 
@@ -40,8 +41,8 @@ def parse_context(wire: str) -> tuple[str, list[dict[str, Any]]]:
 class Meter:
     """What the whole wire costs, in tokens, while sources are added to it.
 
-    `rows` are the sources so far, `used` what they and the question cost.  By
-    definition every cost is that of the whole wire, written and counted.  Where the
+    `rows` are the sources so far, `used` what they and the question cost. By
+    definition every cost is that of the whole wire, written and counted. Where the
     tokeniser proves that counts add up between a line end and `{` and between a digit
     and `"`, the same figure is a sum: a source costs its head, which only its number
     decides, and its tail, which may have been counted long before.
@@ -56,13 +57,13 @@ class Meter:
         self.adds_up = all(splits(left, right) for left, right in seams)
 
     def with_row(self, row: Row) -> int:
-        """Tokens of the whole wire if this row were the next source."""
+        """Return the tokens of the whole wire if this row were the next source."""
         if self.adds_up:
             return self.used + self.next_head() + tail_tokens(row, self.tokenizer)
         return self.tokenizer.count(render_context(self.query, [*self.rows, row]))
 
     def next_head(self) -> int:
-        """Tokens of the head of the next source."""
+        """Return the tokens of the head of the next source."""
         return self.tokenizer.count(source_head(len(self.rows) + 1), boundaries=False)
 
     def take(self, row: Row) -> None:
@@ -72,7 +73,7 @@ class Meter:
 
 
 def tail_tokens(row: Row, tokenizer: Any) -> int:
-    """Tokens of a row's tail: as stored under the tokeniser's fingerprint, or counted.
+    """Return the tokens of a row's tail: as stored for this tokeniser, or counted.
 
     A row may carry `wire_tokens`, counts by fingerprint.
     """
