@@ -60,9 +60,13 @@ def least(quote: str) -> int:
 
 
 def position(wanted: Sequence[str], words: Sequence[str]) -> int | None:
-    """Return the first index from which all the wanted words follow each other."""
+    """Return the first index from which all the wanted words follow each other.
+
+    None if they do nowhere, if no word is wanted (the quote was marks of Markdown
+    alone), or if the first begins with one of MARKS (an accent without its letter).
+    """
     if not wanted or re.match(f"[{MARKS}]", wanted[0]):
-        return None  # marks of Markdown alone, or an accent without its letter
+        return None
     # Each different word becomes one character: then `find` compares whole words.
     signs = {word: chr(n) for n, word in enumerate(dict.fromkeys(wanted), start=1)}
     text = "".join(signs.get(word, "\0") for word in words)
@@ -75,10 +79,10 @@ def check_evidence(
 ) -> tuple[list[Verified], list[dict[str, str]]]:
     """Divide quotes into those that stand in the source they name, and the others.
 
-    An entry of `evidence` has a `quote` and a `source_id`. The others come back as they
-    were, each with a `reason`: `unknown_source`, `too_short`,
-    `other_source` (it stands in another part), `across_parts` (it begins in one part
-    and ends in another, so that no place can be named) or `quote_not_in_source`.
+    An entry of `evidence` has a `quote` and a `source_id`. A verified quote has the
+    source's characters, not the model's, with their place in the body; a place that is
+    quoted twice counts once. The others come back as they were, each with a `reason`:
+    `unknown_source` for an id that was never sent, else that of `why_not`.
     """
     bodies = {source["source_id"]: source["body"] for source in sources}
     verified: dict[tuple[str, int, int], Verified] = {}
@@ -100,7 +104,12 @@ def check_evidence(
 
 
 def why_not(quote: str, sources: Sequence[SourceRow]) -> str:
-    """Return why a quote that is not in its source proves nothing: a reason."""
+    """Return why a quote that is not in its source proves nothing.
+
+    The reason is `too_short`, `other_source` (it stands in another part),
+    `across_parts` (it begins in one part and ends in another, so that no place can be
+    named) or `quote_not_in_source`.
+    """
     if len(quote.strip()) < least(quote):
         return "too_short"
     if any(find_quote(quote, source["body"]) for source in sources):
@@ -118,7 +127,11 @@ def why_not(quote: str, sources: Sequence[SourceRow]) -> str:
 
 
 def verdict(verified: Sequence[Verified], rejected: Sequence[Mapping]) -> str:
-    """Return the status of an answer. Its quotes decide, not what the model says."""
+    """Return the status of an answer. Its quotes decide, not what the model says.
+
+    All verified: `generated_quoted`; some: `generated_unverified`; none, also where
+    there was no quote at all: `insufficient`.
+    """
     if not verified:
         return "insufficient"
     return "generated_unverified" if rejected else "generated_quoted"

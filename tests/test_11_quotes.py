@@ -67,7 +67,6 @@ def found(lesson, quote, body):
 
 
 @pytest.mark.lessons(11)
-@pytest.mark.task("find_quote")
 @given(drawn=slices())
 def test_every_slice_between_word_borders_is_found_at_its_place(lesson, drawn):
     body, start, end = drawn
@@ -79,7 +78,6 @@ def test_every_slice_between_word_borders_is_found_at_its_place(lesson, drawn):
 
 
 @pytest.mark.lessons(11)
-@pytest.mark.task("find_quote")
 @pytest.mark.parametrize("lang", ["en", "ru", "zh"])
 def test_slices_of_the_corpus_are_found_exactly(lesson, lang):
     """Words of real documents, with their tables, lists, code and addresses."""
@@ -141,7 +139,6 @@ PRESENTATION = {
 
 
 @pytest.mark.lessons(11)
-@pytest.mark.task("find_quote")
 @pytest.mark.parametrize("change", PRESENTATION)
 @given(drawn=slices())
 def test_a_change_of_presentation_leads_to_the_same_place(lesson, change, drawn):
@@ -157,7 +154,6 @@ def test_a_change_of_presentation_leads_to_the_same_place(lesson, change, drawn)
 
 
 @pytest.mark.lessons(11)
-@pytest.mark.task("find_quote")
 @pytest.mark.parametrize("change", PRESENTATION)
 @given(drawn=slices())
 def test_the_source_may_have_the_other_presentation(lesson, change, drawn):
@@ -179,7 +175,6 @@ def test_the_source_may_have_the_other_presentation(lesson, change, drawn):
 
 
 @pytest.mark.lessons(11)
-@pytest.mark.task("find_quote")
 @pytest.mark.parametrize(
     ("quote", "body", "expected"),
     [
@@ -234,7 +229,6 @@ CHANGES = {
 
 
 @pytest.mark.lessons(11)
-@pytest.mark.task("find_quote")
 @pytest.mark.parametrize("change", CHANGES)
 @given(pairs=bodies)
 def test_another_text_is_never_found(lesson, change, pairs):
@@ -247,7 +241,6 @@ def test_another_text_is_never_found(lesson, change, pairs):
 
 
 @pytest.mark.lessons(11)
-@pytest.mark.task("find_quote")
 @given(drawn=slices(), data=st.data())
 def test_one_changed_letter_or_digit_is_never_found(lesson, drawn, data):
     body, start, end = drawn
@@ -263,11 +256,10 @@ def test_one_changed_letter_or_digit_is_never_found(lesson, drawn, data):
 
 
 @pytest.mark.lessons(11)
-@pytest.mark.task("find_quote")
 @pytest.mark.parametrize(
     ("quote", "body"),
     [
-        ("art was late today", "The party was late today."),
+        ("arty was late today", "The party was late today."),
         ("We had a part", "We had a party today."),
         ("You can return it", "You can't return it."),
         ("We can return the ch", "We can return the chart."),
@@ -298,7 +290,6 @@ def test_no_match_begins_or_ends_inside_a_word_or_number(lesson, quote, body):
 
 
 @pytest.mark.lessons(11)
-@pytest.mark.task("find_quote")
 @pytest.mark.parametrize(
     ("quote", "body"),
     [
@@ -331,7 +322,6 @@ def test_what_only_looks_alike_is_another_text(lesson, quote, body):
 
 
 @pytest.mark.lessons(11)
-@pytest.mark.task("find_quote")
 def test_short_quotes_are_not_found(lesson):
     """Fewer than 12 characters could stand anywhere; Chinese ones say more: 6."""
     body = "The office opens at nine. 退款一般在三到五个工作日内到账。"
@@ -430,7 +420,6 @@ def check(lesson, *evidence, sources=SOURCES):
 
 
 @pytest.mark.lessons(11)
-@pytest.mark.task("check_evidence")
 def test_a_verified_quote_has_the_characters_of_the_source(lesson):
     sources = [source(1, "We refund a chart within **three**\nto five days.")]
     verified, rejected = check(
@@ -449,7 +438,6 @@ def test_a_verified_quote_has_the_characters_of_the_source(lesson):
 
 
 @pytest.mark.lessons(11)
-@pytest.mark.task("check_evidence")
 @pytest.mark.parametrize(
     ("quote", "cited", "reason"),
     [
@@ -473,7 +461,6 @@ def test_each_rejected_quote_has_its_reason(lesson, quote, cited, reason):
 
 
 @pytest.mark.lessons(11)
-@pytest.mark.task("check_evidence")
 def test_a_quote_across_parts_is_noticed_in_the_order_of_the_document(lesson):
     """The parts were sent by rank, the second of the document first."""
     sources = [
@@ -486,7 +473,6 @@ def test_a_quote_across_parts_is_noticed_in_the_order_of_the_document(lesson):
 
 
 @pytest.mark.lessons(11)
-@pytest.mark.task("check_evidence")
 def test_the_same_quote_twice_counts_once(lesson):
     quote = ("Delivery takes two days.", "S2")
     verified, rejected = check(
@@ -496,7 +482,6 @@ def test_the_same_quote_twice_counts_once(lesson):
 
 
 @pytest.mark.lessons(11)
-@pytest.mark.task("verdict")
 def test_the_quotes_decide_the_status(lesson):
     """All verified, some, none: whatever the model or a source says about it."""
     good, bad = ("Delivery takes two days.", "S2"), ("Delivery is instant now.", "S2")
