@@ -10,6 +10,7 @@ import contextlib
 import io
 import os
 import re
+import sys
 import tokenize
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -279,13 +280,17 @@ def places_of(words: tuple[str, ...], source: str) -> dict[str, int]:
 def names_in(source: str, names: set[str]) -> dict[str, int]:
     """The first line of every name that the code uses.
 
-    Comments and docstrings do not count: a Part may be called a part before that.
+    Comments and docstrings do not count: a Part may be called a part before that. Nor
+    does a name of Python's own library: `re.Match` is no Match of the course.
     """
     found: dict[str, int] = {}
+    before = ["", ""]
     with contextlib.suppress(SyntaxError, tokenize.TokenError):  # told elsewhere
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
-            if token.type == tokenize.NAME and token.string in names:
+            python_s = before[1] == "." and before[0] in sys.stdlib_module_names
+            if token.type == tokenize.NAME and token.string in names and not python_s:
                 found.setdefault(token.string, token.start[0])
+            before = [before[1], token.string]
     return found
 
 

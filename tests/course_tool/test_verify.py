@@ -281,6 +281,14 @@ def test_verify_finds_a_file_of_a_later_lesson(made):
     assert "lesson-01/greet.py: this file comes with lesson 02" in output
 
 
+def test_a_name_of_pythons_library_comes_with_no_lesson(course_tool):
+    names_in = course_tool.load("checks").names_in
+    assert names_in("def f(block: re.Match) -> None: ...\n", {"Match"}) == {}
+    assert names_in("import re\nprint(quotes.Match, Match)\n", {"Match"}) == {
+        "Match": 2
+    }
+
+
 def test_verify_finds_folders_that_are_not_listed(made):
     shutil.copytree(made.root / "lesson-03", made.root / "lesson-04")
     shutil.rmtree(made.root / "lesson-02")
