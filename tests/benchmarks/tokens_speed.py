@@ -14,6 +14,7 @@ import statistics
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from time import process_time
@@ -147,18 +148,20 @@ def main() -> None:
     section("density")
     for number in (1_000, 10_000):
         rows = some_rows(lines, number, rng)
-        limit, reserve = 8192, 1624
         fresh = ByteBPE(pairs)
-        first = seconds(lambda: pack("q", rows, fresh, limit, reserve, "density"), 1)
+
+        def packed(rows: list[dict], tokenizer: ByteBPE) -> dict:
+            return pack("q", rows, tokenizer, 8192, 1624, "density")
+
+        def choose(rows: list[dict]) -> None:
+            strategies.density(rows, open_meter("q", fast), 8192 - 1624)
+
+        first = seconds(partial(packed, rows, fresh), 1)
         for row in rows:
             row["wire_tokens"] = {fast.fingerprint: tail_tokens(row, fast)}
-
-        def choose() -> None:
-            strategies.density(rows, open_meter("q", fast), limit - reserve)
-
-        stored = seconds(choose, 9)
-        whole = seconds(lambda: pack("q", rows, fast, limit, reserve, "density"), 9)
-        result = pack("q", rows, fast, limit, reserve, "density")
+        stored = seconds(partial(choose, rows), 9)
+        whole = seconds(partial(packed, rows, fast), 9)
+        result = packed(rows, fast)
         chosen, used = len(result["selected"]), result["context_tokens"]
         print(f"{number} candidates, {chosen} chosen, {used} tokens:")
         print(
@@ -166,7 +169,7 @@ def main() -> None:
         )
         print(f"  cold {1000 * first:.0f} ms")
         meter = Meter("q", plain)
-        one = seconds(lambda: meter.with_row(rows[0]), 3)
+        one = seconds(partial(meter.with_row, rows[0]), 3)
         wires = chosen * (number - chosen // 2)
         print(f"  plain: {wires} wires, over {1000 * one:.0f} ms each:", end=" ")
         print(f"{wires * one / stored:.0f} times")
