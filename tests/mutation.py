@@ -93,6 +93,11 @@ EQUIVALENT = {
         "best",
         "for number, code in zip(postings.numbers, postings.codes, strict=False):",
     ): "numbers and codes are always filled together",
+    (
+        "position",
+        "signs = {word: chr(n) for n, word in"
+        " enumerate(dict.fromkeys(wanted), start=2)}",
+    ): "the characters may be any but \\0",
 }
 
 
