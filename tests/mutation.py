@@ -98,6 +98,13 @@ EQUIVALENT = {
         "signs = {word: chr(n) for n, word in"
         " enumerate(dict.fromkeys(wanted), start=2)}",
     ): "the characters may be any but \\0",
+    ("is_evidence", "asked.keys() < found.keys()"): (
+        "differs only where both have the same features, and then enough is shared"
+    ),
+    (
+        "is_evidence",
+        "or shared > needed * asked.total() ** (2 / 3) * found.total() ** (1 / 3)",
+    ): "differs only where two sums of roots are equal to the last bit",
 }
 
 

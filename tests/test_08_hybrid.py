@@ -383,6 +383,12 @@ SHEARING = (
             *("取消订单后多久收到退款通知？", "退款一般在三到五个工作日内到账。", True),
             "half of the limit is enough for a Chinese question",
         ),
+        (
+            "出国旅行怎样办理护照？",
+            "渡轮公司每周二上午九点在港口办公室给乘客办理月票，儿童半价。",
+            False,
+            "less than half of the limit is not enough for a Chinese question",
+        ),
     ],
 )
 def test_evidence_is_fair_to_long_and_to_short_texts(
