@@ -2,9 +2,11 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import nlargest
+from struct import pack
 
 from search import saturation
 
@@ -25,11 +27,6 @@ class Postings:
     numbers: array = field(default_factory=lambda: array("I"))
     codes: array = field(default_factory=lambda: array("Q"))
 
-    def add(self, number: int, count: int, length: int) -> None:
-        """Note that the term stands `count` times in a part of `length` terms."""
-        self.numbers.append(number)
-        self.codes.append(count << LENGTH_BITS | length)
-
     def bounds(self) -> tuple[int, int]:
         """Return the highest count and the lowest length of all postings."""
         return (
@@ -42,6 +39,32 @@ class Postings:
         place = bisect_left(self.numbers, number)
         found = place < len(self.numbers) and self.numbers[place] == number
         return self.codes[place] if found else None
+
+
+class Collected(defaultdict[str, bytearray]):
+    """The postings of all terms while they are collected: for each term some bytes.
+
+    Each posting is 12 bytes in a row, its number and its code. With objects of its own
+    for each term, Python would spend its time on looking after millions of them.
+    """
+
+    def add(self, number: int, counts: Counter[str]) -> None:
+        """Note how often each term stands in a part."""
+        length = counts.total()
+        packed = {
+            count: pack("=IQ", number, count << LENGTH_BITS | length)
+            for count in set(counts.values())
+        }
+        for term, count in counts.items():
+            self[term] += packed[count]
+
+    def by_term(self) -> Iterator[tuple[str, Postings]]:
+        """Yield the postings of each term, in the order of the terms."""
+        for term in sorted(self):
+            packed = array("I", self[term])  # every third one is a number
+            numbers = packed[::3]
+            del packed[::3]
+            yield term, Postings(numbers, array("Q", packed.tobytes()))
 
 
 @dataclass

@@ -42,7 +42,7 @@ class Snapshot:
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db
         self.last: Document | None = None  # the document that was read last
-        (self.version,) = db.execute("SELECT version FROM library").fetchone()
+        self.version, self.files = db.execute("SELECT * FROM library").fetchone()
 
     def view_version(self, role: str) -> str:
         """Return the version of what `role` may read, 12 hex digits."""

@@ -11,7 +11,7 @@ FORMAT = 6  # the lesson that last changed the tables
 BUSY_SECONDS = 5.0  # how long to wait for a process that has locked the file
 
 SCHEMA = """
-CREATE TABLE library (version TEXT);
+CREATE TABLE library (version TEXT, files TEXT);
 CREATE TABLE views (role TEXT PRIMARY KEY, version TEXT, parts INTEGER, terms INTEGER);
 CREATE TABLE documents (
     doc_id TEXT PRIMARY KEY, hash TEXT, audience TEXT, title TEXT, url TEXT, body TEXT,

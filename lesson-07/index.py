@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from access import AUDIENCES, audience, visible
 from library import Document, split
-from postings import Postings
+from postings import Collected
 from rows import make_row
 from terms import terms
 from versions import version_of
@@ -16,7 +16,7 @@ def write_index(
     db: sqlite3.Connection, documents: list[Document], hashes: Mapping[str, str]
 ) -> None:
     """Store the parts, and what each audience and each role needs to search them."""
-    postings: defaultdict[tuple[str, str], Postings] = defaultdict(Postings)
+    postings = {group: Collected(bytearray) for group in AUDIENCES}
     sizes: defaultdict[str, Counter] = defaultdict(Counter)
     number = 0
     for document in documents:
@@ -25,19 +25,19 @@ def write_index(
         for part in split(document):
             number += 1
             counts = Counter(terms(make_row(part)["text"]))
-            length = counts.total()
-            sizes[group].update(parts=1, terms=length)
-            for term, count in counts.items():
-                postings[group, term].add(number, count, length)
+            postings[group].add(number, counts)
+            sizes[group].update(parts=1, terms=counts.total())
             db.execute(
                 "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?)",
                 (number, document.id, part.part, part.heading, part.start, part.end),
             )
-    for key, entries in sorted(postings.items()):
-        packed = (entries.numbers.tobytes(), entries.codes.tobytes())
-        db.execute(
+    for group, collected in postings.items():
+        db.executemany(
             "INSERT INTO postings VALUES (?, ?, ?, ?, ?, ?)",
-            (*key, *entries.bounds(), *packed),
+            (
+                (group, term, *entries.bounds(), entries.numbers, entries.codes)
+                for term, entries in collected.by_term()
+            ),
         )
     for role, groups in AUDIENCES.items():
         total = sum((sizes[group] for group in groups), Counter())

@@ -12,7 +12,7 @@ from access import AUDIENCES, audience, visible
 from console import safe
 from embeddings import Embedder
 from library import Document, split
-from postings import Postings
+from postings import Collected
 from rows import make_row
 from snapshot import Snapshot
 from terms import terms
@@ -23,7 +23,7 @@ def write_index(
     db: sqlite3.Connection, documents: list[Document], hashes: Mapping[str, str]
 ) -> None:
     """Store the parts, and what each audience and each role needs to search them."""
-    postings: defaultdict[tuple[str, str], Postings] = defaultdict(Postings)
+    postings = {group: Collected(bytearray) for group in AUDIENCES}
     sizes: defaultdict[str, Counter] = defaultdict(Counter)
     number = 0
     for document in documents:
@@ -33,20 +33,20 @@ def write_index(
             number += 1
             text = make_row(part)["text"]
             counts = Counter(terms(text))
-            length = counts.total()
-            sizes[group].update(parts=1, terms=length)
-            for term, count in counts.items():
-                postings[group, term].add(number, count, length)
+            postings[group].add(number, counts)
+            sizes[group].update(parts=1, terms=counts.total())
             db.execute(
                 "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (number, document.id, part.part, part.heading, part.start, part.end)
                 + (sha256(text.encode()).hexdigest(),),
             )
-    for key, entries in sorted(postings.items()):
-        packed = (entries.numbers.tobytes(), entries.codes.tobytes())
-        db.execute(
+    for group, collected in postings.items():
+        db.executemany(
             "INSERT INTO postings VALUES (?, ?, ?, ?, ?, ?)",
-            (*key, *entries.bounds(), *packed),
+            (
+                (group, term, *entries.bounds(), entries.numbers, entries.codes)
+                for term, entries in collected.by_term()
+            ),
         )
     for role, groups in AUDIENCES.items():
         total = sum((sizes[group] for group in groups), Counter())
@@ -83,8 +83,11 @@ def write_vectors(db: sqlite3.Connection, embedder: Embedder, size: int = 32) ->
             (read_part(number), text_hash)
             for number, text_hash in new[start : start + size]
         ]
-        texts = [make_row(part)["text"] for part, _ in batch]
-        for (part, text_hash), vector in zip(batch, embedder.embed(texts), strict=True):
+        for (part, text_hash), vector in zip(
+            batch,
+            embedder.embed([make_row(part)["text"] for part, _ in batch]),
+            strict=True,
+        ):
             db.execute(
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
                 (

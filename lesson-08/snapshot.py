@@ -45,7 +45,9 @@ class Snapshot:
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db
         self.last: Document | None = None  # the document that was read last
-        self.version, self.space = db.execute("SELECT * FROM library").fetchone()
+        self.version, self.files, self.space = db.execute(
+            "SELECT * FROM library"
+        ).fetchone()
 
     def check_space(self, space: str) -> None:
         """Raise StoreError unless the vectors are those of this space."""

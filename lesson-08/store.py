@@ -15,15 +15,16 @@ from embeddings import get_embedder
 from index import write_index, write_vectors
 from library import Document, Fault, default_library, load
 from snapshot import open_snapshot as open_snapshot
-from versions import document_hash, version_of
+from versions import document_hash, fingerprint, version_of
 
 
-def publish(path: Path | str, documents: Iterable[Document]) -> str:
+def publish(path: Path | str, documents: Iterable[Document], files: str = "") -> str:
     """Make `documents` the library that the file at `path` answers from.
 
     Returns its version. All happens in one transaction: who reads meanwhile, or
-    after a crash, finds the version before. Raises ValueError for two documents
-    with one id, and StoreError if the file cannot be written.
+    after a crash, finds the version before. `files` is the fingerprint of the folder
+    from before it was read. Raises ValueError for two documents with one id, and
+    StoreError if the file cannot be written.
     """
     documents = sorted(documents, key=lambda document: document.id)
     hashes = {document.id: document_hash(document) for document in documents}
@@ -45,7 +46,9 @@ def publish(path: Path | str, documents: Iterable[Document]) -> str:
         db.execute(f"PRAGMA application_id = {APPLICATION}")
         db.execute(f"PRAGMA user_version = {FORMAT}")
         embedder = get_embedder()
-        db.execute("INSERT INTO library VALUES (?, ?)", [version, embedder.space])
+        db.execute(
+            "INSERT INTO library VALUES (?, ?, ?)", [version, files, embedder.space]
+        )
         for document in documents:
             write_document(db, document, hashes[document.id])
         write_index(db, documents, hashes)
@@ -74,18 +77,21 @@ def refresh(
     Returns the new version and the faults of the files that were left out, or None
     if the snapshot was already that of the folder. Defaults as everywhere.
     """
-    path = path or default_db()
-    documents, faults = load(folder or default_library())
+    path, folder = path or default_db(), folder or default_library()
+    files = fingerprint(folder)
     try:
         with open_snapshot(path) as snapshot:
             published = snapshot.version
             if not rebuild:
                 snapshot.check_space(get_embedder().space)
+            if files and files == snapshot.files and not rebuild:
+                return None
     except StoreError as error:
         if error.reason != "not_published":
             raise
         published = ""
+    documents, faults = load(folder)
     version = version_of((d.id, document_hash(d)) for d in documents)
     if version == published and not rebuild:
         return None
-    return publish(path, documents), faults
+    return publish(path, documents, files), faults

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 APPLICATION = 0x534F5243  # "SORC" in the file's head: a snapshot of this course
-FORMAT = 8  # the lesson that last changed the tables
+FORMAT = 9  # the lesson that last changed the tables
 BUSY_SECONDS = 5.0  # how long to wait for a process that has locked the file
 
 SCHEMA = """
-CREATE TABLE library (version TEXT, space TEXT);
+CREATE TABLE library (version TEXT, files TEXT, space TEXT);
 CREATE TABLE views (role TEXT PRIMARY KEY, version TEXT, parts INTEGER, terms INTEGER);
 CREATE TABLE documents (
     doc_id TEXT PRIMARY KEY, hash TEXT, audience TEXT, title TEXT, url TEXT, body TEXT,
@@ -24,6 +24,9 @@ CREATE TABLE postings (
     numbers BLOB, codes BLOB, PRIMARY KEY (audience, term)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS vectors (
     text_hash TEXT PRIMARY KEY, space TEXT, vector BLOB);
+CREATE TABLE sides (
+    audience TEXT, side INTEGER, block INTEGER, bits BLOB,
+    PRIMARY KEY (audience, side, block)) WITHOUT ROWID;
 """
 
 

@@ -4,7 +4,7 @@ import os
 import re
 from array import array
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from hashlib import blake2b
 from math import hypot, sqrt
 from typing import NamedTuple
@@ -61,12 +61,16 @@ def hash_vector(text: str) -> Vector:
     """Return the vector of one text in the built-in space."""
     numbers = [0.0] * DIMENSION
     for feature, count in features(text).items():
-        hashed = int.from_bytes(
-            blake2b(feature.encode(), digest_size=8).digest(), "big"
-        )
+        hashed = feature_hash(feature)
         numbers[hashed % DIMENSION] += sqrt(count) if hashed >> 63 else -sqrt(count)
     length = hypot(*numbers) or 1.0
     return array("f", [number / length for number in numbers])
+
+
+@lru_cache(maxsize=1 << 18)  # the letters of a library's words repeat
+def feature_hash(feature: str) -> int:
+    """Return a number of 64 bits, the same in every process."""
+    return int.from_bytes(blake2b(feature.encode(), digest_size=8).digest(), "big")
 
 
 def model_vectors(

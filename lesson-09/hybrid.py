@@ -37,8 +37,7 @@ def hybrid_search(
         by_words = snapshot.search(query, role, DEPTH, facts)
         by_vectors = snapshot.nearest(vector, role, DEPTH, facts) if vector else []
     rows = fuse(by_words, by_vectors, embedder.space)
-    found = any(is_evidence(query, row["text"]) for row in rows)
-    return rows[:limit] if found else []
+    return rows[:limit] if any(is_evidence(query, row["text"]) for row in rows) else []
 
 
 def fuse(

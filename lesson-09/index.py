@@ -4,16 +4,17 @@ import sqlite3
 import sys
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from zlib import compress
+from zlib import compress, decompress
 
 from access import AUDIENCES, audience, visible
 from console import safe
 from embeddings import Embedder
 from library import Document, split
-from postings import Postings
+from postings import Collected
 from rows import make_row
+from sides import BLOCK, marks
 from snapshot import Snapshot
 from terms import terms
 from versions import version_of
@@ -23,7 +24,7 @@ def write_index(
     db: sqlite3.Connection, documents: list[Document], hashes: Mapping[str, str]
 ) -> None:
     """Store the parts, and what each audience and each role needs to search them."""
-    postings: defaultdict[tuple[str, str], Postings] = defaultdict(Postings)
+    postings = {group: Collected(bytearray) for group in AUDIENCES}
     sizes: defaultdict[str, Counter] = defaultdict(Counter)
     number = 0
     for document in documents:
@@ -33,20 +34,20 @@ def write_index(
             number += 1
             text = make_row(part)["text"]
             counts = Counter(terms(text))
-            length = counts.total()
-            sizes[group].update(parts=1, terms=length)
-            for term, count in counts.items():
-                postings[group, term].add(number, count, length)
+            postings[group].add(number, counts)
+            sizes[group].update(parts=1, terms=counts.total())
             db.execute(
                 "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (number, document.id, part.part, part.heading, part.start, part.end)
                 + (sha256(text.encode()).hexdigest(),),
             )
-    for key, entries in sorted(postings.items()):
-        packed = (entries.numbers.tobytes(), entries.codes.tobytes())
-        db.execute(
+    for group, collected in postings.items():
+        db.executemany(
             "INSERT INTO postings VALUES (?, ?, ?, ?, ?, ?)",
-            (*key, *entries.bounds(), *packed),
+            (
+                (group, term, *entries.bounds(), entries.numbers, entries.codes)
+                for term, entries in collected.by_term()
+            ),
         )
     for role, groups in AUDIENCES.items():
         total = sum((sizes[group] for group in groups), Counter())
@@ -83,8 +84,11 @@ def write_vectors(db: sqlite3.Connection, embedder: Embedder, size: int = 32) ->
             (read_part(number), text_hash)
             for number, text_hash in new[start : start + size]
         ]
-        texts = [make_row(part)["text"] for part, _ in batch]
-        for (part, text_hash), vector in zip(batch, embedder.embed(texts), strict=True):
+        for (part, text_hash), vector in zip(
+            batch,
+            embedder.embed([make_row(part)["text"] for part, _ in batch]),
+            strict=True,
+        ):
             db.execute(
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
                 (
@@ -97,3 +101,24 @@ def write_vectors(db: sqlite3.Connection, embedder: Embedder, size: int = 32) ->
                 print(safe(f"not_embedded: {part.id}: too long"), file=sys.stderr)
         if sys.stderr.isatty():
             print(f"embedded {start + len(batch)} of {len(new)}", file=sys.stderr)
+
+
+def write_sides(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
+    """Store which parts are on which side, for all blocks with one of these parts."""
+    query = """
+        SELECT number, audience, vector FROM parts JOIN documents USING (doc_id)
+        JOIN vectors USING (text_hash)
+        WHERE number >= ? AND number < ? AND vector IS NOT NULL"""
+    for block in {number // BLOCK for number in numbers}:
+        bits: defaultdict[tuple[str, int], int] = defaultdict(int)
+        start = block * BLOCK
+        for number, group, packed in db.execute(query, [start, start + BLOCK]):
+            for side in marks(array("f", decompress(packed))):
+                bits[group, side] |= 1 << number - start
+        db.executemany(
+            "INSERT INTO sides VALUES (?, ?, ?, ?)",
+            (
+                (group, side, block, parts.to_bytes(BLOCK // 8, "little"))
+                for (group, side), parts in sorted(bits.items())
+            ),
+        )

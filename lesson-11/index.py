@@ -4,39 +4,43 @@ import sqlite3
 import sys
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from zlib import compress
+from zlib import compress, decompress
 
 from access import AUDIENCES, audience
 from console import safe
 from embeddings import Embedder
 from library import Document, split
 from parts import Part
-from postings import Postings
+from postings import Collected, Postings
 from rows import make_row
+from sides import BLOCK, marks
 from snapshot import Snapshot
 from terms import terms
 
 
 def write_index(
     db: sqlite3.Connection, before: list[Document], after: list[Document]
-) -> None:
+) -> set[int]:
     """Take documents out of the parts and postings, and put others in.
 
-    Only the postings of terms that stand in one of them are read and written.
+    Only the postings of terms that stand in one of them are read and written. Returns
+    the numbers of the parts that went and came.
     """
-    postings: dict[tuple[str, str], Postings] = {}
+    gone, changed = defaultdict[tuple[str, str], list[int]](list), set[int]()
+    postings = {group: Collected(bytearray) for group in AUDIENCES}
     sizes: defaultdict[str, Counter] = defaultdict(Counter)
     for document in before:
         for number, part, owner in numbered(db, document):
             counts = Counter(terms(make_row(part)["text"]))
             sizes[owner].subtract({"parts": 1, "terms": counts.total()})
+            changed.add(number)
             for term in counts:
-                stored(db, postings, (owner, term)).remove(number)
+                gone[owner, term].append(number)
+                postings[owner].setdefault(term, bytearray())
             db.execute("DELETE FROM parts WHERE number = ?", [number])
-    (number,) = db.execute("SELECT max(number) FROM parts").fetchone()
-    number = number or 0
+    (number,) = db.execute("SELECT ifnull(max(number), 0) FROM parts").fetchone()
     for document in after:
         if not (group := audience(document)):
             continue  # what nobody may read is neither cut into parts nor counted
@@ -44,30 +48,24 @@ def write_index(
             number += 1
             text = make_row(part)["text"]
             counts = Counter(terms(text))
-            length = counts.total()
-            sizes[group].update(parts=1, terms=length)
-            for term, count in counts.items():
-                stored(db, postings, (group, term)).add(number, count, length)
+            postings[group].add(number, counts)
+            sizes[group].update(parts=1, terms=counts.total())
+            changed.add(number)
             db.execute(
                 "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?)",
                 (number, document.id, part.part, part.heading, part.start, part.end)
                 + (sha256(text.encode()).hexdigest(),),
             )
-    for key, entries in sorted(postings.items()):
-        if entries.numbers:
-            packed = (entries.numbers.tobytes(), entries.codes.tobytes())
-            db.execute(
-                "INSERT OR REPLACE INTO postings VALUES (?, ?, ?, ?, ?, ?)",
-                (*key, *entries.bounds(), *packed),
-            )
-        else:
-            db.execute("DELETE FROM postings WHERE audience = ? AND term = ?", key)
+    for group, collected in postings.items():
+        for term, added in collected.by_term():
+            write_postings(db, group, term, gone.get((group, term), []), added)
     for role, groups in AUDIENCES.items():
         for group in groups:
             db.execute(
                 "UPDATE views SET parts = parts + ?, terms = terms + ? WHERE role = ?",
                 [sizes[group]["parts"], sizes[group]["terms"], role],
             )
+    return changed
 
 
 def numbered(
@@ -81,27 +79,37 @@ def numbered(
             yield number, part, group
 
 
-def stored(
-    db: sqlite3.Connection,
-    postings: dict[tuple[str, str], Postings],
-    key: tuple[str, str],
-) -> Postings:
-    """Return the postings of an audience's term, read from the file the first time."""
-    if key not in postings:
-        postings[key] = Postings()
-        query = "SELECT * FROM postings WHERE audience = ? AND term = ?"
-        for row in db.execute(query, key):
-            postings[key].numbers.frombytes(row["numbers"])
-            postings[key].codes.frombytes(row["codes"])
-    return postings[key]
+def write_postings(
+    db: sqlite3.Connection, group: str, term: str, gone: list[int], added: Postings
+) -> None:
+    """Take parts out of the postings of a term, and put those behind that are new."""
+    key, entries = (group, term), Postings()
+    for row in db.execute(
+        "SELECT * FROM postings WHERE audience = ? AND term = ?", key
+    ):
+        entries.numbers.frombytes(row["numbers"])
+        entries.codes.frombytes(row["codes"])
+    for number in gone:
+        entries.remove(number)
+    entries.numbers.extend(added.numbers)
+    entries.codes.extend(added.codes)
+    if entries.numbers:
+        db.execute(
+            "INSERT OR REPLACE INTO postings VALUES (?, ?, ?, ?, ?, ?)",
+            (*key, *entries.bounds(), entries.numbers, entries.codes),
+        )
+    else:
+        db.execute("DELETE FROM postings WHERE audience = ? AND term = ?", key)
 
 
-def write_vectors(db: sqlite3.Connection, embedder: Embedder, size: int = 32) -> None:
+def write_vectors(
+    db: sqlite3.Connection, embedder: Embedder, size: int = 32
+) -> set[int]:
     """Store a vector for the text of each part; those of unchanged texts are there.
 
     They are made `size` at a time; on a terminal the progress is shown. A text that
     cannot be embedded whole gets none, which is told: only words will find it, and the
-    next publishing tries again.
+    next publishing tries again. Returns the numbers of the parts without one so far.
     """
     db.execute(
         """
@@ -122,8 +130,11 @@ def write_vectors(db: sqlite3.Connection, embedder: Embedder, size: int = 32) ->
             (read_part(number), text_hash)
             for number, text_hash in new[start : start + size]
         ]
-        texts = [make_row(part)["text"] for part, _ in batch]
-        for (part, text_hash), vector in zip(batch, embedder.embed(texts), strict=True):
+        for (part, text_hash), vector in zip(
+            batch,
+            embedder.embed([make_row(part)["text"] for part, _ in batch]),
+            strict=True,
+        ):
             db.execute(
                 "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
                 (
@@ -136,3 +147,26 @@ def write_vectors(db: sqlite3.Connection, embedder: Embedder, size: int = 32) ->
                 print(safe(f"not_embedded: {part.id}: too long"), file=sys.stderr)
         if sys.stderr.isatty():
             print(f"embedded {start + len(batch)} of {len(new)}", file=sys.stderr)
+    return {number for number, _ in new}
+
+
+def write_sides(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
+    """Store which parts are on which side, for all blocks with one of these parts."""
+    query = """
+        SELECT number, audience, vector FROM parts JOIN documents USING (doc_id)
+        JOIN vectors USING (text_hash)
+        WHERE number >= ? AND number < ? AND vector IS NOT NULL"""
+    for block in {number // BLOCK for number in numbers}:
+        db.execute("DELETE FROM sides WHERE block = ?", [block])
+        bits: defaultdict[tuple[str, int], int] = defaultdict(int)
+        start = block * BLOCK
+        for number, group, packed in db.execute(query, [start, start + BLOCK]):
+            for side in marks(array("f", decompress(packed))):
+                bits[group, side] |= 1 << number - start
+        db.executemany(
+            "INSERT INTO sides VALUES (?, ?, ?, ?)",
+            (
+                (group, side, block, parts.to_bytes(BLOCK // 8, "little"))
+                for (group, side), parts in sorted(bits.items())
+            ),
+        )

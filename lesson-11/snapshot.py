@@ -3,10 +3,11 @@
 import json
 import sqlite3
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from itertools import groupby
-from operator import itemgetter, mul
+from operator import itemgetter, or_
 from pathlib import Path
 from zlib import decompress
 
@@ -18,6 +19,14 @@ from parts import Part
 from postings import Postings, Weighted, best
 from rows import RankedRow, Row, make_row
 from search import idf, saturation
+from sides import (
+    BLOCK,
+    CANDIDATES,
+    FEW,
+    highest,
+    shared,
+    sides,
+)
 from terms import terms
 
 
@@ -45,7 +54,9 @@ class Snapshot:
     def __init__(self, db: sqlite3.Connection) -> None:
         self.db = db
         self.last: Document | None = None  # the document that was read last
-        self.version, self.space = db.execute("SELECT * FROM library").fetchone()
+        self.version, self.files, self.space = db.execute(
+            "SELECT * FROM library"
+        ).fetchone()
 
     def check_space(self, space: str) -> None:
         """Raise StoreError unless the vectors are those of this space."""
@@ -136,20 +147,45 @@ class Snapshot:
     ) -> list[RankedRow]:
         """Return the `limit` parts nearest to a vector of this space, as rows.
 
-        It is compared with all parts that `role` may read; the score is the cosine.
-        Those with nothing in common, and those without a vector, are not returned.
+        The score is the cosine. It is computed for those parts that `role` may read
+        and that are on most of the vector's sides; where they are equally many, for
+        those that are on the fewest other ones. In a library of up to CANDIDATES parts
+        these are all. Parts with nothing in common are not returned.
         """
-        query = """
-            SELECT number, vector FROM parts JOIN documents USING (doc_id)
-            JOIN vectors USING (text_hash) WHERE audience = ? AND vector IS NOT NULL"""
-        ranked = [
-            (number, cosine)
+        counts = shared(self.bits(role, side) for side in sides(vector))
+        digits = [*(self.bits(role, side) for side in FEW), *counts]
+        sharing, wanted = reduce(or_, counts, 0), max(CANDIDATES, limit)
+        held = [(place, number) for place, number in enumerate(vector) if number]
+        while True:
+            near = highest(digits, sharing, wanted)
+            cosines = ((number, self.cosine(held, number)) for number in near)
+            positive = [pair for pair in cosines if pair[1] > 0]
+            ranked = sorted(positive, key=itemgetter(1), reverse=True)
+            rows = self.applicable_rows(ranked, facts or {}, limit)
+            if len(rows) >= limit or len(near) == sharing.bit_count():
+                return rows
+            wanted *= 4  # too many of them hold elsewhere only: look further down
+
+    def bits(self, role: str, side: int) -> int:
+        """Return a bit for each part that is on this side and that `role` may read."""
+        query = "SELECT block, bits FROM sides WHERE audience = ? AND side = ?"
+        return sum(
+            int.from_bytes(row["bits"], "little") << row["block"] * BLOCK
             for group in AUDIENCES[role]
-            for number, packed in self.db.execute(query, [group])
-            if (cosine := sum(map(mul, vector, array("f", decompress(packed))))) > 0
-        ]
-        ranked = sorted(ranked, key=itemgetter(1), reverse=True)
-        return self.applicable_rows(ranked, facts or {}, limit)
+            for row in self.db.execute(query, [group, side])
+        )
+
+    def cosine(self, held: Sequence[tuple[int, float]], number: int) -> float:
+        """Return the cosine of the vector of a part with another one.
+
+        Of that one only the numbers that are not 0 are given, with their places.
+        """
+        query = (
+            "SELECT vector FROM parts JOIN vectors USING (text_hash) WHERE number = ?"
+        )
+        found = self.db.execute(query, [number])
+        vectors = (array("f", decompress(packed)) for (packed,) in found)
+        return sum(own * other[place] for other in vectors for place, own in held)
 
     def weighted(
         self, term: str, role: str, total: int, average: float

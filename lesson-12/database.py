@@ -11,7 +11,7 @@ FORMAT = 12  # the lesson that last changed the tables
 BUSY_SECONDS = 5.0  # how long to wait for a process that has locked the file
 
 SCHEMA = """
-CREATE TABLE library (version TEXT, space TEXT);
+CREATE TABLE library (version TEXT, files TEXT, space TEXT);
 CREATE TABLE views (role TEXT PRIMARY KEY, version TEXT, parts INTEGER, terms INTEGER);
 CREATE TABLE documents (
     doc_id TEXT PRIMARY KEY, hash TEXT, audience TEXT, title TEXT, url TEXT, body TEXT,
@@ -25,7 +25,11 @@ CREATE TABLE postings (
     numbers BLOB, codes BLOB, PRIMARY KEY (audience, term)) WITHOUT ROWID;
 CREATE TABLE vectors (
     text_hash TEXT PRIMARY KEY, space TEXT, vector BLOB);
+CREATE TABLE sides (
+    audience TEXT, side INTEGER, block INTEGER, bits BLOB,
+    PRIMARY KEY (audience, side, block)) WITHOUT ROWID;
 CREATE INDEX parts_by_text ON parts (text_hash);
+CREATE INDEX sides_by_block ON sides (block);
 CREATE TABLE sources (doc_id TEXT PRIMARY KEY, hash TEXT);
 CREATE TABLE journal (
     entry INTEGER PRIMARY KEY, what TEXT, doc_id TEXT, from_revision INTEGER,

@@ -5,7 +5,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from http.client import HTTPConnection, HTTPSConnection
 from typing import Any
 
 from database import StoreError
@@ -84,6 +83,9 @@ def check_model(model: str, digest: str) -> None:
     if not re.fullmatch("[0-9a-f]{64}", digest):
         raise ValueError(f"{model!r} needs its digest, 64 hex digits, not {digest!r}")
     name = full_name(model)
+    # Loading it takes a while, and most questions ask no server.
+    from http.client import HTTPConnection, HTTPSConnection
+
     with speaking() as address:
         # The raw list: the client would leave out which models are remote ones.
         connection = (

@@ -25,7 +25,7 @@ from database import (
     default_db,
 )
 from embeddings import get_embedder
-from index import write_index, write_vectors
+from index import write_index, write_sides, write_vectors
 from journal import (
     Change,
     current,
@@ -39,19 +39,23 @@ from journal import history as history
 from library import Document, Fault, default_library, load
 from snapshot import Snapshot, as_document
 from snapshot import open_snapshot as open_snapshot
-from versions import document_hash, version_of
+from versions import document_hash, fingerprint, version_of
 
 
 def publish(
-    path: Path | str, documents: Iterable[Document], rebuild: bool = False
+    path: Path | str,
+    documents: Iterable[Document],
+    rebuild: bool = False,
+    files: str = "",
 ) -> str:
     """Make the documents of a folder the library at `path`; only changes are written.
 
     A document that is not there any more is deleted. One that somebody withdrew or
     deleted by hand stays out until it declares a higher revision. With `rebuild`
-    everything that is counted, and every vector, is made anew. Returns the version.
-    Raises ValueError for two documents with one id, and StoreError if the file cannot
-    be written.
+    everything that is counted, and every vector, is made anew. `files` is the
+    fingerprint of the folder from before it was read. Returns the version. Raises
+    ValueError for two documents with one id, and StoreError if the file cannot be
+    written.
     """
     documents = sorted(documents, key=lambda document: document.id)
     given = {document.id: document for document in documents}
@@ -71,6 +75,7 @@ def publish(
         ]
         db.execute("DELETE FROM sources")
         db.executemany("INSERT INTO sources VALUES (?, ?)", hashes.items())
+        db.execute("UPDATE library SET files = ?", [files])
         return carry_out(db, changes, rebuild)
 
 
@@ -129,6 +134,7 @@ def purge(path: Path | str, doc_id: str) -> str:
         version = carry_out(db, [change])
         db.execute("UPDATE journal SET document = NULL WHERE doc_id = ?", [doc_id])
         db.execute("UPDATE sources SET hash = '' WHERE doc_id = ?", [doc_id])
+        db.execute("UPDATE library SET files = ''")  # it is still in the folder
     with connection(path, "rw") as db:
         # What was deleted is still in free pages, and in the log beside the file.
         db.execute("VACUUM")
@@ -186,7 +192,7 @@ def make_tables(db: sqlite3.Connection) -> None:
         db.execute(f"DROP TABLE {table}")
     change_tables(db, SCHEMA)
     db.execute(f"PRAGMA application_id = {APPLICATION}")
-    db.execute("INSERT INTO library VALUES ('', ?)", [get_embedder().space])
+    db.execute("INSERT INTO library VALUES ('', '', ?)", [get_embedder().space])
     db.executemany(
         "INSERT INTO views VALUES (?, '', 0, 0)", ([role] for role in AUDIENCES)
     )
@@ -211,18 +217,18 @@ def carry_out(
             write_document(db, change.after, document_hash(change.after))
     embedder = get_embedder()
     if rebuild:
-        for table in ("parts", "postings", "vectors"):
+        for table in ("parts", "postings", "vectors", "sides"):
             db.execute(f"DELETE FROM {table}")
         db.execute("UPDATE views SET parts = 0, terms = 0")
         db.execute("UPDATE library SET space = ?", [embedder.space])
         everything = db.execute("SELECT * FROM documents ORDER BY doc_id").fetchall()
-        write_index(db, [], [as_document(row) for row in everything])
+        changed = write_index(db, [], [as_document(row) for row in everything])
     else:
         Snapshot(db).check_space(embedder.space)
-        write_index(
+        changed = write_index(
             db, [c.before for c in done if c.before], [c.after for c in done if c.after]
         )
-    write_vectors(db, embedder)
+    write_sides(db, changed | write_vectors(db, embedder))
     record(db, done, version := write_versions(db))
     return version
 
@@ -260,17 +266,20 @@ def refresh(
     Returns the new version and the faults of the files that were left out, or None
     if the folder is as it was. Defaults as everywhere.
     """
-    path = path or default_db()
-    documents, faults = load(folder or default_library())
+    path, folder = path or default_db(), folder or default_library()
+    files, seen = fingerprint(folder), None
     try:
         with open_snapshot(path) as snapshot:
             if not rebuild:
                 snapshot.check_space(get_embedder().space)
+            if files and files == snapshot.files and not rebuild:
+                return None
             query = "SELECT doc_id, hash FROM sources"
             seen = dict(snapshot.db.execute(query).fetchall())
-            if not rebuild and seen == {d.id: document_hash(d) for d in documents}:
-                return None
     except StoreError as error:
         if error.reason != "not_published":
             raise
-    return publish(path, documents, rebuild), faults
+    documents, faults = load(folder)
+    if not rebuild and seen == {d.id: document_hash(d) for d in documents}:
+        return None
+    return publish(path, documents, rebuild, files), faults

@@ -78,7 +78,7 @@ def terms(text: str) -> list[str]:
     return found
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 18)
 def stem(word: str) -> str:
     """Return what the forms of an English or Russian word have in common.
 

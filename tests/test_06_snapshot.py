@@ -21,7 +21,9 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import time
 from array import array
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -200,7 +202,8 @@ def weighted(lesson, weight: float, numbers, length: int = 10) -> object:
     postings = lesson.load("postings")
     entries = postings.Postings(Walked("I"))
     for number in numbers:
-        entries.add(number, 1, length)
+        entries.numbers.append(number)
+        entries.codes.append(1 << postings.LENGTH_BITS | length)
     return postings.Weighted(entries, weight, weight)
 
 
@@ -441,7 +444,8 @@ def test_leaving_postings_out_early_loses_no_part(lesson, seed, limit):
         entries, weight = postings.Postings(), search.idf(len(lengths), len(held))
         for number in sorted(held):
             count = rng.choice((1, 1, 1, 2, 30))
-            entries.add(number, count, lengths[number])
+            entries.numbers.append(number)
+            entries.codes.append(count << postings.LENGTH_BITS | lengths[number])
             plain[number] += weight * search.saturation(count, lengths[number], average)
         count, length = entries.bounds()
         most = weight * search.saturation(count, length, average)
@@ -1216,7 +1220,137 @@ def test_texts_are_read_for_what_is_returned(lesson, monkeypatch):
     assert meter.rows < 60
 
 
+@pytest.mark.lessons(6)
+@few
+@given(
+    texts=st.lists(
+        st.lists(st.sampled_from(["fox", "owl", "elk", "ёж", "海图"]), max_size=9),
+        max_size=9,
+    )
+)
+def test_postings_are_collected_as_counted(lesson, texts):
+    """What is packed while it is collected is what counting each term alone gives."""
+    postings = lesson.load("postings")
+    counts = [Counter(words) for words in texts]
+    collected = postings.Collected(bytearray)
+    for number, count in enumerate(counts, start=1):
+        collected.add(number, count)
+    found = list(collected.by_term())
+    assert [term for term, _ in found] == sorted(set().union(*texts))
+    for term, entries in found:
+        held = [n for n, count in enumerate(counts, start=1) if term in count]
+        assert entries.numbers.tolist() == held
+        assert [divmod(code, 1 << postings.LENGTH_BITS) for code in entries.codes] == [
+            (counts[n - 1][term], counts[n - 1].total()) for n in held
+        ]
+
+
 # ---- the app publishes by itself
+
+
+def age(*paths, seconds: int = 60) -> None:
+    """Let files look as if they had last been changed a minute ago."""
+    for path in paths:
+        stamp = path.stat()
+        os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns - seconds * 10**9))
+
+
+class Clock:
+    """The module `time`, some seconds later."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+
+    def time_ns(self) -> int:
+        return time.time_ns() + int(self.seconds * 10**9)
+
+
+@pytest.mark.lessons(6)
+def test_files_that_did_not_change_are_not_read(lesson, library, monkeypatch):
+    """Where names, sizes, times and numbers agree, no file is opened."""
+    for name in ("a.md", "deep/b.md"):
+        library.write(name, f"---\nid: {name}\n---\nThe fox sleeps.\n")
+    store, path = lesson.load("store"), new_file(lesson)
+    monkeypatch.setattr(lesson.load("versions"), "time", Clock(3))
+    assert store.refresh(path, library.folder)
+    monkeypatch.setattr(store, "load", lambda folder: pytest.fail("it was read"))
+    assert store.refresh(path, library.folder) is None
+
+
+@pytest.mark.lessons(6)
+def test_files_that_changed_just_now_are_read_again(lesson, library, monkeypatch):
+    """Within one tick of the clock a file can change twice and look the same."""
+    library.write("a.md", "---\nid: a\n---\nThe fox sleeps.\n")
+    store, path = lesson.load("store"), new_file(lesson)
+    store.refresh(path, library.folder)
+    reads, load = [], store.load
+    monkeypatch.setattr(store, "load", lambda folder: reads.append(1) or load(folder))
+    monkeypatch.setattr(lesson.load("versions"), "time", Clock(3))
+    # When it was published, its time was no proof; it never becomes one.
+    assert store.refresh(path, library.folder) is None and reads == [1]
+
+
+@pytest.mark.lessons(6)
+def test_a_fingerprint_is_another_one_after_any_change(lesson, library, monkeypatch):
+    """Size, time, name, number: each alone makes another fingerprint."""
+    versions = lesson.load("versions")
+    monkeypatch.setattr(versions, "time", Clock(3))
+    folder, path = library.folder, library.write("a.md", "The fox sleeps.\n")
+    age(path)
+    seen = [versions.fingerprint(folder)]
+
+    def is_new() -> bool:
+        seen.append(versions.fingerprint(folder))
+        return seen[-1] not in ("", *seen[:-1])
+
+    assert versions.fingerprint(folder) == seen[0] != ""
+    stamp = path.stat()
+    library.write("a.md", "The fox sleeps!!\n")  # another size
+    os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    assert is_new()
+    age(path)  # another time
+    assert is_new()
+    path.rename(folder / "b.md")
+    assert is_new()
+    library.write("deep/c.MD", "An owl.\n")
+    assert is_new()
+    copy = library.write("copy", "An owl.\n")  # another file in its place
+    copy.replace(folder / "deep" / "c.MD")
+    assert is_new()
+    (folder / "b.md").unlink()
+    assert is_new()
+
+
+@pytest.mark.lessons(6)
+def test_what_is_not_published_makes_no_other_fingerprint(lesson, library, monkeypatch):
+    """Hidden files and other kinds of files say nothing about the library."""
+    versions = lesson.load("versions")
+    monkeypatch.setattr(versions, "time", Clock(3))
+    library.write("a.md", "The fox sleeps.\n")
+    first = versions.fingerprint(library.folder)
+    for name in (".b.md", ".git/c.md", "d.txt"):
+        library.write(name, "An owl.\n")
+    assert versions.fingerprint(library.folder) == first != ""
+
+
+@pytest.mark.lessons(6)
+def test_a_fingerprint_is_empty_where_it_is_no_proof(lesson, library, monkeypatch):
+    """Files of the last two seconds, links, and folders without files."""
+    versions = lesson.load("versions")
+    assert versions.fingerprint(library.folder) == ""
+    assert versions.fingerprint(library.folder / "nowhere") == ""
+    path = library.write("a.md", "The fox sleeps.\n")
+    os.utime(path, (1, 1))  # the time of the change itself cannot be set
+    monkeypatch.setattr(versions, "time", Clock(0))
+    if os.name == "posix":
+        assert versions.fingerprint(library.folder) == ""
+    monkeypatch.setattr(versions, "time", Clock(3))
+    assert versions.fingerprint(library.folder) != ""
+    try:
+        (library.folder / "b.md").symlink_to(path)
+    except OSError:
+        pytest.skip("no right to make links here")
+    assert versions.fingerprint(library.folder) == ""
 
 
 @pytest.mark.lessons(6)

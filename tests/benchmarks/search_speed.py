@@ -16,8 +16,10 @@ where it is not installed, its column is empty and the script says so:
     python3 -m venv /tmp/bench && /tmp/bench/bin/pip install bm25s
     /tmp/bench/bin/python tests/benchmarks/search_speed.py
 
-Times are wall-clock on this machine; let it do nothing else meanwhile. The memory of
-questions is the growth of the largest resident size (RSS) over all of them.
+Times are wall-clock on this machine; let it do nothing else meanwhile. With `--cpu`
+they are processor time instead, which other programs disturb less: that is how to
+measure on a machine that is shared. The memory of questions is the growth of the
+largest resident size (RSS) over all of them.
 """
 
 import argparse
@@ -34,6 +36,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -42,7 +45,7 @@ COURSE = Path(__file__).resolve().parents[2]
 LANGUAGES = ("en", "ru", "zh")
 KINDS = ("short", "long", "common", "russian", "chinese")
 CHARACTERS = 500  # in a part
-VOCABULARY = 60_000  # words of each language
+VOCABULARY = {"en": 60_000, "ru": 60_000, "zh": 20_000}  # words
 SECTIONS = 10  # parts in a document
 COLD_RUNS = 9
 
@@ -50,7 +53,7 @@ COLD_RUNS = 9
 
 
 def word_list(language: str, rng: random.Random) -> list[str]:
-    """The words of a language, the most frequent first: real ones, then made-up ones."""
+    """The words of a language, the most frequent first, then made-up ones."""
     folder = COURSE / "shared" / "corpus" / language
     text = " ".join(path.read_text(encoding="utf-8") for path in folder.glob("*.md"))
     if language == "zh":
@@ -62,7 +65,7 @@ def word_list(language: str, rng: random.Random) -> list[str]:
     words = [word for word, _ in Counter(filter(None, units)).most_common()]
     letters = "".join(units)
     known = set(words)
-    while len(words) < VOCABULARY:
+    while len(words) < VOCABULARY[language]:
         if language == "zh":
             word = "".join(rng.choices(letters, k=rng.choice((2, 2, 3))))
         else:  # pieces of real words, so that letters follow each other as they do
@@ -81,19 +84,24 @@ class Texts:
         self.rng = random.Random(seed)
         self.words = {name: word_list(name, self.rng) for name in LANGUAGES}
         # Zipf's law as Mandelbrot mended it for the first ranks.
-        self.weights = list(accumulate(1 / (r + 2.7) for r in range(VOCABULARY)))
+        self.weights = {
+            name: list(accumulate(1 / (r + 2.7) for r in range(len(words))))
+            for name, words in self.words.items()
+        }
+
+    def draw(self, language: str, count: int) -> list[str]:
+        """So many words, drawn with their frequencies."""
+        words, weights = self.words[language], self.weights[language]
+        return self.rng.choices(words, cum_weights=weights, k=count)
 
     def text(self, language: str, characters: int = CHARACTERS) -> str:
         """A text of about so many characters."""
-        words = iter(
-            self.rng.choices(
-                self.words[language], cum_weights=self.weights, k=characters
-            )
-        )
-        chosen, length = [], 0
+        chosen: list[str] = []
+        length = 0
         space = "" if language == "zh" else " "
+        drawn = iter(self.draw(language, characters))
         while length < characters:
-            chosen.append(next(words))
+            chosen.append(next(drawn))
             length += len(chosen[-1]) + len(space)
         return space.join(chosen)
 
@@ -108,9 +116,11 @@ class Texts:
             lines += [self.text(language), ""]
         return "\n".join(lines)
 
-    def questions(self, documents: int, each: int) -> dict[str, list[str]]:
+    def questions(self, each: int) -> dict[str, list[str]]:
         """So many questions of each kind, in words of the library."""
-        rng, questions = self.rng, {}
+        rng = self.rng
+        questions: dict[str, list[str]] = {}
+        common = {language: words[:100] for language, words in self.words.items()}
         pieces = {
             "short": ("en", 2, 3),
             "long": ("en", 15, 25),
@@ -118,19 +128,18 @@ class Texts:
             "chinese": ("zh", 4, 6),
         }
         for kind, (language, least, most) in pieces.items():
-            words = self.words[language]
             questions[kind] = []
             for _ in range(each):
-                drawn = rng.choices(words, cum_weights=self.weights, k=200)
-                # A question has a common word or two; the rest is about something.
-                telling = [w for w in drawn if words.index(w) > 100]
+                drawn = self.draw(language, 200)
+                # A third are common words; the rest says what it is about.
+                telling = [word for word in drawn if word not in common[language]]
                 count = rng.randint(least, most)
-                chosen = drawn[: count // 3] + telling[: count - count // 3]
+                usual = [word for word in drawn if word in common[language]]
+                chosen = usual[: count // 3] + telling[: count - count // 3]
                 questions[kind].append(("" if language == "zh" else " ").join(chosen))
-        common = [self.words[n][:15] for n in LANGUAGES]
         questions["common"] = [
-            ("" if words is common[2] else " ").join(rng.sample(words, 5))
-            for words in (rng.choice(common) for _ in range(each))
+            ("" if language == "zh" else " ").join(rng.sample(common[language][:15], 5))
+            for language in rng.choices(LANGUAGES, k=each)
         ]
         return questions
 
@@ -143,7 +152,7 @@ def write_library(folder: Path, parts: int, seed: int, each: int) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(texts.document(number), encoding="utf-8", newline="\n")
     asked = folder / "questions.json"
-    questions = texts.questions(parts // SECTIONS, each)
+    questions = texts.questions(each)
     asked.write_text(json.dumps(questions), encoding="utf-8")
     return asked
 
@@ -151,11 +160,22 @@ def write_library(folder: Path, parts: int, seed: int, each: int) -> Path:
 # ---- what is measured, each in a process of its own
 
 
+CPU = "SEARCH_SPEED_CPU"  # the setting by which the processes know of --cpu
+
+
+def now() -> float:
+    """Seconds on the chosen clock; processor time includes that of child processes."""
+    if not os.environ.get(CPU):
+        return time.perf_counter()
+    used = os.times()
+    return time.process_time() + used.children_user + used.children_system
+
+
 def seconds(action: Callable[[], object]) -> float:
     """How long something takes."""
-    start = time.perf_counter()
+    start = now()
     action()
-    return time.perf_counter() - start
+    return now() - start
 
 
 def peak_mb() -> float:
@@ -185,28 +205,22 @@ def measure_publish(folder: Path) -> dict[str, Any]:
     import library
     import store
 
-    documents, faults = library.load(folder / "library")
-    assert not faults
-    db = folder / "library.db"
-    result = {"publish": seconds(lambda: store.publish(db, documents))}
+    db, files = folder / "library.db", folder / "library"
+    result = {"publish": seconds(lambda: store.refresh(db, files))}
     result["size_mb"] = db.stat().st_size / 1e6
-    if "hybrid" in sys.modules or hasattr(store, "put"):
-        from dataclasses import replace
-
-        times = []
-        for document in documents[10:210:20]:
-            changed = replace(document, body=document.body + "\n\nA new last word.")
-            times.append(seconds(lambda d=changed: store.put(db, d)))
-        result["change"] = statistics.median(times)
-        db.unlink()
-    path = next((folder / "library").rglob("*.md"))
-    store.refresh(db, folder / "library")
-    time.sleep(3)  # files that are younger than two seconds are read again
+    path = min(files.rglob("*.md"))
     text = path.read_text(encoding="utf-8")
-    path.write_text(text + "\n\nA new last word.\n", encoding="utf-8", newline="\n")
-    result["change_file"] = seconds(lambda: store.refresh(db, folder / "library"))
-    if "change" not in result:
-        result["change"] = result["change_file"]
+    path.write_text(text + "\nA last word.\n", encoding="utf-8", newline="\n")
+    time.sleep(3)  # what is younger than two seconds is always read again
+    result["change_file"] = seconds(lambda: store.refresh(db, files))
+    if hasattr(store, "put"):
+        documents = library.load(files)[0][10:210:20]
+        changed = [
+            replace(document, body=document.body + "\n\nA new last word.")
+            for document in documents
+        ]
+        times = [seconds(lambda d=d: store.put(db, d)) for d in changed]
+        result["change"] = statistics.median(times)
     return result
 
 
@@ -407,12 +421,15 @@ def show_goals(
             + [f"{result['memory']:.0f} MB"],
             [f"{name}: publish", "≥ 6,000 parts/s"]
             + [f"{parts / result['publish']:,.0f} parts/s"],
-            [f"{name}: one changed document (put)", "≥ 50 times faster"]
-            + [f"{result['publish'] / result['change']:.0f} times"],
-            [f"{name}: one changed file (refresh)", "-"]
+            [f"{name}: one changed file, found and published", "≥ 50 times faster"]
             + [f"{result['publish'] / result['change_file']:.0f} times"],
             [f"{name}: cold start over `pass`", "≤ 150 ms", f"{result['cold']:.0f} ms"],
         ]
+        if "change" in result:
+            rows.append(
+                [f"{name}: one changed document, put", "≥ 50 times faster"]
+                + [f"{result['publish'] / result['change']:.0f} times"]
+            )
         if name in smaller:
             rows.append(
                 [f"{name}: p50 over that of ten times fewer parts", "≤ 12"]
@@ -436,6 +453,7 @@ def main() -> None:
     parser.add_argument("--lessons", nargs="+", default=["07", "10"])
     parser.add_argument("--questions", type=int, default=40, help="of each kind")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--cpu", action="store_true", help="processor time")
     parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -443,8 +461,11 @@ def main() -> None:
         sys.path.insert(0, str(COURSE / f"lesson-{lesson}"))
         print(json.dumps(MEASURES[what](Path(folder))))
         return
+    if options.cpu:
+        os.environ[CPU] = "1"
     print(f"Python {platform.python_version()}, SQLite {sqlite3.sqlite_version},")
-    print(f"{platform.system()}, {os.cpu_count()} cores\n")
+    print(f"{platform.system()}, {os.cpu_count()} cores,")
+    print("processor time\n" if options.cpu else "wall-clock time\n")
     medians: dict[str, float] = {}
     for parts in options.parts:
         print(f"## {parts:,} parts\n", flush=True)
