@@ -105,6 +105,9 @@ EQUIVALENT = {
         "is_evidence",
         "or shared > needed * asked.total() ** (2 / 3) * found.total() ** (1 / 3)",
     ): "differs only where two sums of roots are equal to the last bit",
+    ("put_change", 'return Change("put", after.id, before, after, by_hand)'): (
+        "the document under its new revision has the same id"
+    ),
 }
 
 
