@@ -4,8 +4,9 @@
 
 Random merge tables (some harmless, some that bridge every seam of the wire), random
 texts.  The full numbers take about twenty minutes of one processor, and nothing is
-printed before the end; a share of 0.01 takes seconds.  Prints how many prefixes, truncations and density instances were compared and
-how many differed; exit status 1 if any did.
+printed before the end; a share of 0.01 takes seconds.  Prints how many prefixes,
+truncations and density instances were compared and how many differed; exit status 1
+if any did.
 """
 
 import argparse
