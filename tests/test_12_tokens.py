@@ -469,6 +469,68 @@ def test_with_another_tokeniser_only_a_lower_bound_is_claimed(lesson, server, sh
 
 
 @pytest.mark.lessons(12)
+@pytest.mark.parametrize("own", [False, True])
+def test_a_request_that_is_one_token_too_long_is_never_sent(
+    lesson, server, monkeypatch, own
+):
+    """To the token: by bytes, or by the model's own tokeniser where it is named."""
+    answer, model = lesson.load("answer"), lesson.load("model")
+    tokens = lesson.load("tokens")
+    settings = {"ANSWER_OUTPUT": "500", "ANSWER_TEMPLATE": "21"}
+    if own:
+        settings["ANSWER_TOKENS"] = str(MERGES)
+        counter = tokens.course_tokenizer()
+        server.count_prompt = lambda messages: (
+            21
+            + sum(
+                counter.count(message["content"], boundaries=False)
+                for message in messages
+            )
+        )
+    else:
+        counter = tokens.ByteBPE([])
+    for name, value in (server.answer_env() | settings).items():
+        monkeypatch.setenv(name, str(value))
+    server.reply_with(NO_EVIDENCE, times=None)
+    rows = answer.with_ids([make_row(1, "Старые адреса, 退款. " * 20)])
+    request = model.build_request("q", rows, model.read_settings())
+    texts = [message["content"] for message in request["messages"]]
+    least = sum(counter.count(text, boundaries=False) for text in texts) + 521
+    monkeypatch.setenv("ANSWER_WINDOW", str(least))
+    assert answer.generate("q", rows) == NO_EVIDENCE
+    (sent,) = server.chats
+    assert sent["options"]["num_ctx"] == least, "the window is always sent"
+    assert sent["options"]["num_predict"] == 500, "so is the limit of the output"
+    assert not sent.get("stream") and not sent.get("tools")
+    asked = len(server.requests)
+    monkeypatch.setenv("ANSWER_WINDOW", str(least - 1))
+    with pytest.raises(answer.AnswerError, match="nothing was sent") as told:
+        answer.generate("q", rows)
+    assert told.value.reason == "prompt_truncated" and len(server.requests) == asked
+
+
+@pytest.mark.lessons(12)
+@pytest.mark.parametrize("window", [3700, 5000, 8192])
+def test_what_the_app_packs_is_never_too_long_to_be_sent(
+    lesson, server, library, window
+):
+    """Choosing and sending count alike, whatever the window has room for."""
+    for number in range(9):
+        text = f"Published sitemap pages, {number}. " + "退款 и адреса. " * 20
+        library.write(f"{number}.md", f"# Part {number}\n\n{text}\n")
+    server.reply_with(NO_EVIDENCE, times=None)
+    for more in ({}, {"ANSWER_TOKENS": MERGES}):
+        env = {**server.answer_env(), "ANSWER_WINDOW": window, **more}
+        done = lesson.run("--json", "--limit", 9, QUESTION, LIBRARY=library, **env)
+        context = done.json["context"]
+        assert context["tokens"] <= context["room"]
+        assert "nothing was sent" not in done.json.get("message", ""), (
+            "what was packed must not be refused for its length"
+        )
+    assert server.chats, "with one of them something was sent"
+
+
+@pytest.mark.lessons(12)
 def test_nothing_fits_is_no_question_that_does_not_fit(lesson, server, shelf):
     """Both are told before any model is called."""
     model, tokens = lesson.load("model"), lesson.load("tokens")
