@@ -7,6 +7,7 @@ apart for each audience. A question then reads the postings of its own terms onl
 import json
 import sqlite3
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 from access import audience
@@ -83,5 +84,17 @@ def refresh(
     documents, faults = load(folder)
     version = version_of((d.id, document_hash(d)) for d in documents)
     if version == published and not rebuild:
+        remember(path, files)
         return None
     return publish(path, documents, files), faults
+
+
+def remember(path: Path | str, files: str) -> None:
+    """Note the fingerprint of a folder that was read and found as published.
+
+    It only saves reading it again: where somebody else is writing, nobody waits.
+    """
+    if files:
+        with suppress(StoreError), connection(path, "rw") as db:
+            db.execute("PRAGMA busy_timeout = 0")
+            db.execute("UPDATE library SET files = ?", [files])

@@ -8,7 +8,7 @@ import json
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -281,5 +281,17 @@ def refresh(
             raise
     documents, faults = load(folder)
     if not rebuild and seen == {d.id: document_hash(d) for d in documents}:
+        remember(path, files)
         return None
     return publish(path, documents, rebuild, files), faults
+
+
+def remember(path: Path | str, files: str) -> None:
+    """Note the fingerprint of a folder that was read and found as published.
+
+    It only saves reading it again: where somebody else is writing, nobody waits.
+    """
+    if files:
+        with suppress(StoreError), connection(path, "rw") as db:
+            db.execute("PRAGMA busy_timeout = 0")
+            db.execute("UPDATE library SET files = ?", [files])

@@ -1286,8 +1286,27 @@ def test_files_that_changed_just_now_are_read_again(lesson, library, monkeypatch
     reads, load = [], store.load
     monkeypatch.setattr(store, "load", lambda folder: reads.append(1) or load(folder))
     monkeypatch.setattr(lesson.load("versions"), "time", Clock(3))
-    # When it was published, its time was no proof; it never becomes one.
+    # When it was published, its time was no proof.
     assert store.refresh(path, library.folder) is None and reads == [1]
+    # Now it was found as published, at a time that is one.
+    assert store.refresh(path, library.folder) is None and reads == [1]
+
+
+@pytest.mark.lessons(6)
+def test_a_note_that_files_did_not_change_is_not_worth_a_failure(
+    lesson, library, monkeypatch
+):
+    """While somebody else is writing, a question is answered without the note."""
+    library.write("a.md", "---\nid: a\n---\nThe fox sleeps.\n")
+    store, path = lesson.load("store"), new_file(lesson)
+    store.refresh(path, library.folder)
+    monkeypatch.setattr(lesson.load("versions"), "time", Clock(3))
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        assert store.refresh(path, library.folder) is None
+        writer.execute("ROLLBACK")
+    with store.open_snapshot(path) as snapshot:
+        assert snapshot.files == "", "noted although somebody else was writing"
 
 
 @pytest.mark.lessons(6)
