@@ -84,17 +84,19 @@ def refresh(
     documents, faults = load(folder)
     version = version_of((d.id, document_hash(d)) for d in documents)
     if version == published and not rebuild:
-        remember(path, files)
+        remember(path, snapshot.version, files)
         return None
     return publish(path, documents, files), faults
 
 
-def remember(path: Path | str, files: str) -> None:
+def remember(path: Path | str, version: str, files: str) -> None:
     """Note the fingerprint of a folder that was read and found as published.
 
-    It only saves reading it again: where somebody else is writing, nobody waits.
+    It only saves reading it again: where somebody else is writing, nobody waits, and
+    what somebody else has published meanwhile is not marked.
     """
     if files:
         with suppress(StoreError), connection(path, "rw") as db:
             db.execute("PRAGMA busy_timeout = 0")
-            db.execute("UPDATE library SET files = ?", [files])
+            query = "UPDATE library SET files = ? WHERE version = ?"
+            db.execute(query, [files, version])

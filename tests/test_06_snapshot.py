@@ -1310,6 +1310,26 @@ def test_a_note_that_files_did_not_change_is_not_worth_a_failure(
 
 
 @pytest.mark.lessons(6)
+def test_what_was_published_meanwhile_is_not_marked(lesson, library, monkeypatch):
+    """A fingerprint belongs to the version whose files were read."""
+    library.write("a.md", "---\nid: a\n---\nThe fox sleeps.\n")
+    store, path = lesson.load("store"), new_file(lesson)
+    store.refresh(path, library.folder)
+    load = store.load
+
+    def overtaken(folder):
+        found = load(folder)
+        store.publish(path, [make(lesson, "b", "An owl.")])
+        return found
+
+    monkeypatch.setattr(lesson.load("versions"), "time", Clock(3))
+    monkeypatch.setattr(store, "load", overtaken)
+    assert store.refresh(path, library.folder) is None
+    with store.open_snapshot(path) as snapshot:
+        assert snapshot.files == ""
+
+
+@pytest.mark.lessons(6)
 def test_a_fingerprint_is_another_one_after_any_change(lesson, library, monkeypatch):
     """Size, time, name, number: each alone makes another fingerprint."""
     versions = lesson.load("versions")
