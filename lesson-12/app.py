@@ -68,24 +68,23 @@ def publish(options: argparse.Namespace) -> dict:
 
 
 def show(result: dict) -> None:
-    """Print a result for a person: first the answer, then what it rests on."""
+    """Print a result for a person: what is quoted first, a model's words after it."""
     status = result["status"]
     outcome = result["reason"] if status == "no_sources" else status
     print(page(f"{outcome}: {MESSAGES[outcome]}\n"))
-    addresses = {source["id"]: source["url"] for source in result["sources"]}
-    for quote in result.get("quotes", []):
-        print(page(f"[{quote['source_id']}] {quote['quote']}"))
-        print(page(f"{addresses[quote['source_id']]}\n"))
+    for source in result.get("looked_at", result["sources"]):
+        print(page(f"[{source['id']}] {source['title']}: {source['heading']}"))
+        print(page(f"{source['url']}\n"))
+        for quote in result.get("quotes", []):
+            if quote["source_id"] == source["id"]:
+                print(page(f"{quote['quote']}\n"))
+        if status == "sources_only":
+            print(page(f"{source['quote']}\n"))
     if status.startswith("generated"):
         print(page(f"in the model's own words, not verified:\n{result['answer']}\n"))
     for entry in result.get("rejected", []):
         words = entry.get("quote", "a quote of the model")
         print(page(f"rejected, {entry['reason']}: {words}\n"))
-    for source in result.get("looked_at", result["sources"]):
-        print(page(f"[{source['id']}] {source['title']}: {source['heading']}"))
-        print(page(source["url"]))
-        if status == "sources_only":
-            print(page(f"\n{source['quote']}\n"))
     context = result["context"]
     print(f"{context['tokens']} of {context['room']} tokens for question and sources")
 
