@@ -192,6 +192,13 @@ class Lesson:
             self.namespace.close()
         return self.namespace.load(module)
 
+    def is_end(self, first: int) -> bool:
+        """Whether this is the first or the last lesson of a long test.
+
+        In between, the code is the same or nearly so: a share of the work will do.
+        """
+        return self.number in (first, existing_lessons()[-1])
+
     def has(self, module: str) -> bool:
         """Whether this lesson has the module."""
         return (self.folder / f"{module}.py").is_file()

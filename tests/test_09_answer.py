@@ -515,9 +515,10 @@ def test_the_courses_questions_are_quoted_or_refused(lesson, lang):
     lines = (COURSE / "shared" / "questions" / f"{lang}.jsonl").read_text("utf-8")
     answer = lesson.load("answer").answer
     statuses = {}
-    for asked in map(json.loads, lines.splitlines()):
-        if asked["kind"] == "answerable" and asked["set"] == "tune":
-            continue  # half of them will do
+    for number, asked in enumerate(map(json.loads, lines.splitlines())):
+        few = asked["set"] == "tune" or (number % 8 > 3 and not lesson.is_end(9))
+        if asked["kind"] == "answerable" and few:
+            continue  # half of them will do, and fewer in between
         result = answer(
             asked["question"], asked["role"], asked["facts"], backend="quotes"
         )
