@@ -82,6 +82,8 @@ def refresh(
             raise
         published = ""
     documents, faults = load(folder)
+    # What was left out may become readable, and no time of a file would tell.
+    files = "" if faults else files
     version = version_of((d.id, document_hash(d)) for d in documents)
     if version == published and not rebuild:
         remember(path, snapshot.version, files)

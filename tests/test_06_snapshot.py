@@ -1021,6 +1021,29 @@ def newer(lesson, path: Path) -> None:
 
 
 @pytest.mark.lessons(6)
+@pytest.mark.parametrize("number", [6, 8, 9, 10, 12, 200])
+def test_a_file_with_tables_of_an_older_form_is_made_anew(lesson, library, number):
+    """Its number is lower, so nobody looks into tables that have other columns."""
+    library.write("a.md", "---\nid: a\n---\nThe fox sleeps.\n")
+    path, store = new_file(lesson), lesson.load("store")
+    store.publish(path, [make(lesson, "old", "fox")])
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("DROP TABLE library")
+        db.execute("CREATE TABLE library (version TEXT)")
+        db.execute("INSERT INTO library VALUES ('0123456789ab')")
+        db.execute("DROP TABLE parts")
+        db.execute(f"PRAGMA user_version = {number}")
+        db.commit()
+    with pytest.raises(lesson.load("database").StoreError, match="--rebuild") as caught:
+        searched(lesson, path, "fox")
+    assert caught.value.reason == "not_published"
+    result = lesson.run("--db", path, "fox", LIBRARY=library)
+    assert result.status == 0 and "published version" in result.stderr
+    with store.open_snapshot(path) as snapshot:
+        assert [document.id for document in snapshot.documents("reader")] == ["a"]
+
+
+@pytest.mark.lessons(6)
 @pytest.mark.parametrize("kind", ["foreign", "text", "newer", "folder"])
 def test_a_file_of_something_else_is_refused_and_not_touched(lesson, kind):
     """Another program's database, a text, a newer format, a folder: left as it is."""
@@ -1327,6 +1350,33 @@ def test_what_was_published_meanwhile_is_not_marked(lesson, library, monkeypatch
     assert store.refresh(path, library.folder) is None
     with store.open_snapshot(path) as snapshot:
         assert snapshot.files == ""
+
+
+@pytest.mark.lessons(6)
+def test_while_files_are_left_out_no_fingerprint_is_kept(lesson, library, monkeypatch):
+    """What cannot be read may become readable without any change of its times."""
+    library.write("a.md", "---\nid: a\n---\nThe fox sleeps.\n")
+    library.write("b.md", "---\nid: b\n---\nThe owl hunts.\n")
+    store, path = lesson.load("store"), new_file(lesson)
+    read, reads, blocked = store.load, [], ["b"]
+
+    def load(folder):
+        reads.append(1)
+        documents, faults = read(folder)
+        left = [document for document in documents if document.id not in blocked]
+        return left, faults + [f"{name}.md: cannot be read" for name in blocked]
+
+    monkeypatch.setattr(store, "load", load)
+    monkeypatch.setattr(lesson.load("versions"), "time", Clock(3))
+    assert store.refresh(path, library.folder), "it is published"
+    for _ in range(2):
+        with store.open_snapshot(path) as snapshot:
+            assert snapshot.files == ""
+        assert store.refresh(path, library.folder) is None, "it is found as published"
+    blocked.clear()
+    assert store.refresh(path, library.folder), "b.md was not missed"
+    assert store.refresh(path, library.folder) is None and len(reads) == 4
+    assert searched(lesson, path, "owl")
 
 
 @pytest.mark.lessons(6)
