@@ -71,7 +71,7 @@ def number(name: str, usual: float) -> float:
     except ValueError:
         value = 0
     if not 0 < value <= LARGEST:
-        kind = "whole number" if isinstance(usual, int) else "number"
+        kind = "whole number from 1" if isinstance(usual, int) else "number above 0"
         raise ValueError(f"{name} must be a {kind} up to {LARGEST}, not {text!r}")
     return value
 

@@ -65,9 +65,10 @@ def position(wanted: Sequence[str], words: Sequence[str]) -> int | None:
     None if they do nowhere, if no word is wanted (the quote was marks of Markdown
     alone), or if the first begins with one of MARKS (an accent without its letter).
     """
-    if not wanted or re.match(f"[{MARKS}]", wanted[0]):
+    if not 0 < len(wanted) <= 0x10FFFF or re.match(f"[{MARKS}]", wanted[0]):
         return None
     # Each different word becomes one character: then `find` compares whole words.
+    # A quote of more words than there are characters counts as found nowhere.
     signs = {word: chr(n) for n, word in enumerate(dict.fromkeys(wanted), start=1)}
     text = "".join(signs.get(word, "\0") for word in words)
     index = text.find("".join(signs[word] for word in wanted))
