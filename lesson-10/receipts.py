@@ -8,7 +8,7 @@ from pathlib import Path
 
 from access import may_read
 from journal import current
-from library import Document
+from library import ROLES, Document
 from snapshot import Snapshot, open_snapshot
 
 
@@ -72,19 +72,19 @@ def recheck(
     bad = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
     try:
         receipt = json.loads(Path(file).read_text(encoding="utf-8-sig"))
-        answered = receipt["view_version"], receipt["role"]
+        version, owner = receipt["view_version"], receipt["role"]
         answer, kept = receipt["answer"], (receipt["rests_on"], receipt["answer_hash"])
         tied = rests_on(answer), hash_of(json.dumps(answer, sort_keys=True))
         sources = [{**each, "shown": shown(answer, each)} for each in answer["sources"]]
-        if not all(isinstance(source["doc_id"], str) for source in sources):
-            raise TypeError("a doc_id is no text")
+        texts = [t for each in sources for t in (each["doc_id"], *each["shown"])]
+        if owner not in ROLES or not all(isinstance(text, str) for text in texts):
+            raise TypeError("no such role, or a doc_id or a quote that is no text")
     except bad as error:
         raise ValueError(f"{file} is no receipt: {error!r}") from error
     if tied != kept:
         raise ValueError(f"{file} was changed: its answer is not the one it rests on")
     with open_snapshot(path) as snapshot:
         states = [look_at(snapshot, source, role) for source in sources]
-        version, owner = answered
         # The version of a view is told to nobody who may read less than it shows.
         may_compare = role in (owner, "editor")
         same = snapshot.view_version(owner) == version if may_compare else None

@@ -34,8 +34,7 @@ def as_id(argument: str) -> str:
 
 def wanted(options: argparse.Namespace) -> list[str]:
     """Return the operations that the command line names."""
-    given = {name: getattr(options, name) for name in ("recheck", "put", *CHANGES)}
-    named = [name for name, value in given.items() if value is not None]
+    named = [n for n in ("recheck", "put", *CHANGES) if getattr(options, n) is not None]
     return named + (["history"] if options.history else [])
 
 

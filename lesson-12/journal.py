@@ -2,10 +2,11 @@
 
 import json
 import sqlite3
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from database import StoreError
+from database import StoreError, connection
 from library import Document
 from snapshot import as_document, open_snapshot
 from versions import document_hash
@@ -26,8 +27,7 @@ class Change:
 
 def current(db: sqlite3.Connection, doc_id: str) -> Document | None:
     """Return the document that the library has under this id now."""
-    query = "SELECT * FROM documents WHERE doc_id = ?"
-    row = db.execute(query, [doc_id]).fetchone()
+    row = db.execute("SELECT * FROM documents WHERE doc_id = ?", [doc_id]).fetchone()
     return as_document(row) if row else None
 
 
@@ -105,6 +105,20 @@ def history(path: Path | str, doc_id: str | None = None) -> list[dict]:
             """
         rows = snapshot.db.execute(query, [doc_id, doc_id]).fetchall()
     return [{**row, "by_hand": bool(row["by_hand"])} for row in map(dict, rows)]
+
+
+def last_entry(path: Path | str) -> int:
+    """Return the number of the journal's last entry; 0 if there is none to go on with.
+
+    Publishing goes on with a journal of form 210 or later, and begins another one
+    where the file is older, or not there.
+    """
+    with suppress(StoreError), connection(path, "rw") as db:
+        return db.execute(
+            "SELECT coalesce(max(entry), 0) FROM journal, pragma_user_version"
+            " WHERE user_version >= 210"
+        ).fetchone()[0]
+    return 0
 
 
 def documents_at(path: Path | str, upto: int) -> tuple[list[Document], str]:

@@ -106,10 +106,11 @@ def withdraw(path: Path | str, doc_id: str) -> str:
     with writing(path) as db:
         before = known(db, doc_id)
         after = replace(before, status="withdrawn")
-        change = Change("withdraw", doc_id, before, after, by_hand=True)
         # Where only the file withdrew it, the folder would be free to undo that.
         done = after == before and taken_out_by_hand(db, doc_id)
-        return carry_out(db, [None if done else change])
+        return carry_out(
+            db, [None if done else Change("withdraw", doc_id, before, after, True)]
+        )
 
 
 def delete(path: Path | str, doc_id: str) -> str:
@@ -130,8 +131,9 @@ def purge(path: Path | str, doc_id: str) -> str:
     with writing(path) as db:
         if not highest_revision(db, doc_id):
             raise StoreError("unknown_document", f"there never was a document {doc_id}")
-        change = Change("purge", doc_id, current(db, doc_id), None, by_hand=True)
-        version = carry_out(db, [change])
+        version = carry_out(
+            db, [Change("purge", doc_id, current(db, doc_id), None, by_hand=True)]
+        )
         db.execute("UPDATE journal SET document = NULL WHERE doc_id = ?", [doc_id])
         db.execute("UPDATE sources SET hash = '' WHERE doc_id = ?", [doc_id])
         db.execute("UPDATE library SET files = ''")  # it is still in the folder
@@ -274,12 +276,15 @@ def refresh(
                 snapshot.check_space(get_embedder().space)
             if files and files == snapshot.files and not rebuild:
                 return None
-            query = "SELECT doc_id, hash FROM sources"
-            seen = dict(snapshot.db.execute(query).fetchall())
+            seen = dict(
+                snapshot.db.execute("SELECT doc_id, hash FROM sources").fetchall()
+            )
     except StoreError as error:
         if error.reason != "not_published":
             raise
     documents, faults = load(folder)
+    # What was left out may become readable, and no time of a file would tell.
+    files = "" if faults else files
     if not rebuild and seen == {d.id: document_hash(d) for d in documents}:
         remember(path, snapshot.version, files)
         return None

@@ -1358,6 +1358,39 @@ def test_an_id_that_is_no_text_is_no_id(lesson, doc_id):
 
 
 @pytest.mark.lessons(10)
+@pytest.mark.parametrize("asked_by", ROLES)
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda r: r.update(role=["reader"]),
+        lambda r: r.update(role={}),
+        lambda r: r.update(role=None),
+        lambda r: r.update(role=7),
+        lambda r: r.update(role="nobody"),
+        lambda r: r["answer"].update(quotes=[{"source_id": "S1", "quote": 7}]),
+        lambda r: r["answer"].update(quotes=[{"source_id": "S1", "quote": None}]),
+        lambda r: r["answer"].update(quotes=[{"source_id": "S1", "quote": ["fox"]}]),
+        lambda r: r["answer"].update(quotes=[{"source_id": "S1"}]),
+        lambda r: r["answer"].update(quotes=[None]),
+        lambda r: r["answer"].update(quotes=7),
+        lambda r: r["answer"]["sources"][0].update(quote=["fox"]),
+    ],
+)
+def test_a_role_or_a_quote_of_another_kind_is_no_receipt(lesson, change, asked_by):
+    """Also where somebody computed the hash of the answer again."""
+    path, receipts = new_file(lesson), lesson.load("receipts")
+    lesson.load("store").publish(path, [make(lesson, "a")])
+    file = receipt_for(lesson, path)
+    receipt = json.loads(file.read_text(encoding="utf-8"))
+    change(receipt)
+    text = json.dumps(receipt["answer"], sort_keys=True)
+    receipt["answer_hash"] = receipts.hash_of(text)
+    file.write_text(json.dumps(receipt), encoding="utf-8")
+    with pytest.raises(ValueError, match=f"{file.name} is no receipt"):
+        receipts.recheck(file, asked_by, path)
+
+
+@pytest.mark.lessons(10)
 def test_a_receipt_overwrites_no_file_and_is_never_half_there(lesson, monkeypatch):
     """An existing file stays, and a disk that is full leaves no half receipt."""
     path, receipts = new_file(lesson), lesson.load("receipts")
@@ -1513,6 +1546,52 @@ def test_the_app_puts_withdraws_deletes_purges_and_tells(lesson, library):
     ]
     question = app(lesson, "--json", "fox", **env)  # its file is still there
     assert question.json["reason"] == "nothing_found" and question.stderr == ""
+
+
+@pytest.mark.lessons(10)
+def test_the_app_counts_what_this_run_published(lesson, library):
+    """A version is a hash of the content, so it returns; what led to it then stays."""
+    env = {"LIBRARY": library}
+
+    def told(*words) -> str:
+        lines = app(lesson, "--json", *words, **env).stderr.splitlines()
+        summaries = [line for line in lines if line.startswith("published version")]
+        return summaries[0].partition(": ")[2] if summaries else "nothing"
+
+    for name in "abc":
+        library.write(f"{name}.md", f"The fox {name} sleeps.\n")
+    assert told("fox") == "3 put"
+    extra = library.write("x.md", "The owl hunts.\n")
+    assert told("fox") == "1 put"
+    extra.unlink()
+    assert told("fox") == "1 delete", "the version is the first one again"
+    assert told("fox") == "nothing"
+    assert told("--rebuild") == "no change"
+    assert told("--purge", "b") == "nothing"
+    assert told("fox") == "no change", "that b was purged was told before"
+
+
+@pytest.mark.lessons(10)
+def test_the_app_counts_a_journal_of_another_form_of_the_tables(lesson, library):
+    """A journal that is gone on with is not told again; another begins at 1."""
+    library.write("a.md", "The fox sleeps.\n")
+    env, path = {"LIBRARY": library}, lesson.home / "library.db"
+    app(lesson, "--json", "fox", **env)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA user_version = 10")
+        db.commit()
+    assert ": 1 put" in app(lesson, "--json", "fox", **env).stderr
+    if lesson.load("database").FORMAT == 210:
+        return
+    app(lesson, "--withdraw", "a", **env)
+    with contextlib.closing(sqlite3.connect(path)) as db:  # as lesson 10 leaves it
+        db.execute("ALTER TABLE parts DROP COLUMN tokenizer")
+        db.execute("ALTER TABLE parts DROP COLUMN tokens")
+        db.execute("PRAGMA user_version = 210")
+        db.commit()
+    assert ": no change" in app(lesson, "--json", "fox", **env).stderr
+    history = lesson.load("store").history(path)
+    assert [entry["what"] for entry in history] == ["put", "withdraw"]
 
 
 @pytest.mark.lessons(10)
