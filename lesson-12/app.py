@@ -10,10 +10,11 @@ from pathlib import Path
 from answer import BACKENDS, answer
 from console import decoded, page, run, safe
 from database import StoreError, default_db
+from journal import history, last_entry
 from library import ROLES
 from operations import add_operations, operate, show_operation, wanted
 from receipts import make_receipt, save_receipt
-from store import history, refresh
+from store import refresh
 
 MESSAGES = {
     "sources_only": "these parts were found; they are not a generated answer",
@@ -53,6 +54,7 @@ def ask(question: str, options: argparse.Namespace) -> dict:
 
 def publish(options: argparse.Namespace) -> dict:
     """Publish the library if its files have changed; report it to whoever runs this."""
+    before = last_entry(options.db or default_db())
     if published := refresh(options.db, options.library, options.rebuild):
         version, faults = published
         for fault in faults:
@@ -60,7 +62,7 @@ def publish(options: argparse.Namespace) -> dict:
         changes = Counter(
             entry["what"]
             for entry in history(options.db or default_db())
-            if entry["version"] == version
+            if entry["entry"] > before
         )
         summary = ", ".join(f"{count} {what}" for what, count in changes.items())
         print(f"published version {version}: {summary or 'no change'}", file=sys.stderr)
