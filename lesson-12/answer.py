@@ -51,12 +51,13 @@ def answer(
 
     Returns `status`, `answer` (a text, or None), `sources` (what the answer rests on),
     `space`, and in `context` the `tokens` that the user message costs, the `room` for
-    it, and whose tokens they are. The status is one of no_sources, sources_only, quoted
-    (with `quotes`), generated_quoted and generated_unverified (with `quotes` and
-    `rejected`) and insufficient (with `looked_at`: what does not answer). A `reason`
-    tells why there are no sources or, with a `message`, why the answer of a model is
-    not shown. Raises ValueError for a setting that cannot be used, and BudgetError
-    where the question alone does not fit.
+    it, whose tokens they are, and the `unit` that was counted: tokens or, as an upper
+    bound, bytes. The status is one of no_sources, sources_only, quoted (with `quotes`),
+    generated_quoted and generated_unverified (with `quotes` and `rejected`) and
+    insufficient (with `looked_at`: what does not answer). A `reason` tells why there
+    are no sources or, with a `message`, why the answer of a model is not shown. Raises
+    ValueError for a setting that cannot be used, and BudgetError where the question
+    alone does not fit.
     """
     backend = backend or os.environ.get("ANSWER_BACKEND") or "sources"
     if backend not in BACKENDS:
@@ -78,6 +79,7 @@ def answer(
             "tokens": packed["context_tokens"],
             "room": share.variable,
             "tokenizer": tokenizer.fingerprint,
+            "unit": tokenizer.unit,
         },
     }
     if not chosen:

@@ -20,7 +20,7 @@ MESSAGES = {
     "sources_only": "these parts were found; they are not a generated answer",
     "quoted": "word for word from the library; no model was asked",
     "generated_quoted": "a model chose these quotes; all of them stand in the sources",
-    "generated_unverified": "a model chose these quotes; others that it gave are wrong",
+    "generated_unverified": "a model chose these quotes; others could not be verified",
     "insufficient": "no answer; what was found and looked at does not answer this",
     "nothing_found": "no answer; nothing was found that is about this",
     "nothing_fits": "no answer; parts were found, but none is within the budget",
@@ -88,7 +88,9 @@ def show(result: dict) -> None:
         words = entry.get("quote", "a quote of the model")
         print(page(f"rejected, {entry['reason']}: {words}\n"))
     context = result["context"]
-    print(f"{context['tokens']} of {context['room']} tokens for question and sources")
+    cost = f"{context['tokens']} of {context['room']} tokens for question and sources"
+    bound = context["unit"] == "bytes"
+    print(f"at most {cost}: bytes were counted" if bound else cost)
 
 
 def fact(argument: str) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from context import pack
-from cuts import whole_lines
+from cuts import finished
 from extract import extract
 from features import telling_terms
 from hybrid import hybrid_search
@@ -54,12 +54,13 @@ def answer(
 
     Returns `status`, `answer` (a text, or None), `sources` (what the answer rests on),
     `space`, and in `context` the `tokens` that the user message costs, the `room` for
-    it, and whose tokens they are. The status is one of no_sources, sources_only, quoted
-    (with `quotes`), generated_quoted and generated_unverified (with `quotes` and
-    `rejected`) and insufficient (with `looked_at`: what does not answer). A `reason`
-    tells why there are no sources or, with a `message`, why the answer of a model is
-    not shown. Raises ValueError for a setting that cannot be used, and BudgetError
-    where the question alone does not fit.
+    it, whose tokens they are, and the `unit` that was counted: tokens or, as an upper
+    bound, bytes. The status is one of no_sources, sources_only, quoted (with `quotes`),
+    generated_quoted and generated_unverified (with `quotes` and `rejected`) and
+    insufficient (with `looked_at`: what does not answer). A `reason` tells why there
+    are no sources or, with a `message`, why the answer of a model is not shown. Raises
+    ValueError for a setting that cannot be used, and BudgetError where the question
+    alone does not fit.
     """
     backend = backend or os.environ.get("ANSWER_BACKEND") or "sources"
     if backend not in BACKENDS:
@@ -81,6 +82,7 @@ def answer(
             "tokens": packed["context_tokens"],
             "room": share.variable,
             "tokenizer": tokenizer.fingerprint,
+            "unit": tokenizer.unit,
         },
     }
     if not chosen:
@@ -99,7 +101,7 @@ def quoted(
     query: str, chosen: Sequence[SourceRow], weights: Mapping[str, float]
 ) -> dict[str, Any]:
     """Answer with sentences of the chosen rows, word for word."""
-    quotes = extract(query, without_cut_lines(chosen), weights)
+    quotes = extract(query, without_open_ends(chosen), weights)
     if not quotes:
         return refusal(chosen)
     return {
@@ -119,7 +121,7 @@ def generated(query: str, chosen: Sequence[SourceRow]) -> dict[str, Any]:
         reply = generate(query, chosen)
     except AnswerError as error:
         return {"reason": error.reason, "message": str(error)}
-    verified, rejected = check_evidence(reply["evidence"], without_cut_lines(chosen))
+    verified, rejected = check_evidence(reply["evidence"], without_open_ends(chosen))
     if not verified:
         why = [
             {key: entry[key] for key in ("source_id", "reason")} for entry in rejected
@@ -136,9 +138,9 @@ def generated(query: str, chosen: Sequence[SourceRow]) -> dict[str, Any]:
     }
 
 
-def without_cut_lines(rows: Iterable[SourceRow]) -> list[SourceRow]:
-    """Return the rows without what a cut has left of a line: it must not be quoted."""
-    return [{**row, "body": "\n".join(whole_lines(row))} for row in rows]
+def without_open_ends(rows: Iterable[SourceRow]) -> list[SourceRow]:
+    """Return the rows without what a cut has left open: it must not be quoted."""
+    return [{**row, "body": finished(row)} for row in rows]
 
 
 def refusal(chosen: Sequence[SourceRow]) -> dict[str, Any]:

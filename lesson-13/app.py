@@ -21,7 +21,7 @@ MESSAGES = {
     "sources_only": "these parts were found; they are not a generated answer",
     "quoted": "word for word from the library; no model was asked",
     "generated_quoted": "a model chose these quotes; all of them stand in the sources",
-    "generated_unverified": "a model chose these quotes; others that it gave are wrong",
+    "generated_unverified": "a model chose these quotes; others could not be verified",
     "insufficient": "no answer; what was found and looked at does not answer this",
     "nothing_found": "no answer; nothing was found that is about this",
     "nothing_fits": "no answer; parts were found, but none is within the budget",
@@ -77,21 +77,24 @@ def show(result: dict) -> None:
     outcome = result["reason"] if status == "no_sources" else status
     print(page(f"{outcome}: {MESSAGES[outcome]}\n"))
     for source in result.get("looked_at", result["sources"]):
-        print(page(f"[{source['id']}] {source['title']}: {source['heading']}"))
+        cut = " [cut]" if "truncated" in source else ""
+        print(page(f"[{source['id']}] {source['title']}: {source['heading']}{cut}"))
         print(page(f"{source['url']}\n"))
         for quote in result.get("quotes", []):
             if quote["source_id"] == source["id"]:
                 print(page(f"{quote['quote']}\n"))
         if status == "sources_only":
-            cut = " [cut here]" if "truncated" in source else ""
-            print(page(f"{source['quote']}{cut}\n"))
+            end = " [cut here]" if cut else ""
+            print(page(f"{source['quote']}{end}\n"))
     if status.startswith("generated"):
         print(page(f"in the model's own words, not verified:\n{result['answer']}\n"))
     for entry in result.get("rejected", []):
         words = entry.get("quote", "a quote of the model")
         print(page(f"rejected, {entry['reason']}: {words}\n"))
     context = result["context"]
-    print(f"{context['tokens']} of {context['room']} tokens for question and sources")
+    cost = f"{context['tokens']} of {context['room']} tokens for question and sources"
+    bound = context["unit"] == "bytes"
+    print(f"at most {cost}: bytes were counted" if bound else cost)
 
 
 def fact(argument: str) -> tuple[str, str]:

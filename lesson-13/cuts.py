@@ -4,6 +4,7 @@ import unicodedata
 from functools import cache
 from typing import Any
 
+from sentences import sentences
 from wire import Row
 
 JOINER = "\u200d"
@@ -33,6 +34,22 @@ def whole_lines(row: Row) -> list[str]:
     if row.get("truncated"):
         return lines[: row.get("whole_lines", len(lines) - 1)]
     return lines
+
+
+def finished(row: Row) -> str:
+    """Return the body up to the last sentence that ends in whole lines, before a cut.
+
+    A sentence over several lines is left out if the cut went through one of them or
+    came after one that does not end it. A body that was not cut is returned as it is.
+    """
+    if not row.get("truncated"):
+        return row["body"]
+    whole = "\n".join(whole_lines(row))
+    # Nobody knows what stood behind the cut, so a word is put there. A sentence that
+    # takes it in was open; a mark, a blank line, the next item or row closes one.
+    further = f"{whole}\n{row['body'][len(whole) + 1 :]}X"
+    ends = [sentence.end for sentence in sentences(further)]
+    return whole[: max((end for end in ends if end <= len(whole)), default=0)]
 
 
 def cut_row(row: Row, length: int) -> dict[str, Any]:

@@ -43,6 +43,7 @@ class ByteBPE:
                 raise ValueError(f"merge {number} makes a token over {LONGEST} bytes")
         # Stored counts are worth something only beside the table that made them.
         self.fingerprint = sha256(repr([*made]).encode()).hexdigest()[:12]
+        self.unit = "tokens" if made else "bytes"  # without merges bytes stay bytes
         self.coder = (coder or FastCoder)(made, self.spelling)
 
     def encode(self, text: str, boundaries: bool = True) -> list[int]:
@@ -116,11 +117,19 @@ def read_tokenizer(path: Path) -> ByteBPE:
     """
     try:
         with path.open(encoding="utf-8-sig") as lines:
-            pairs = (line.split() for line in lines)
-            return ByteBPE((int(left), int(right)) for left, right in pairs)
+            return ByteBPE(read_merge(n, line) for n, line in enumerate(lines, start=1))
     except (OSError, ValueError) as error:
         told = f"no merges of a tokeniser can be read from {path} (settings TOKENS and"
         raise ValueError(f"{told} ANSWER_TOKENS): {error}") from error
+
+
+def read_merge(number: int, line: str) -> tuple[int, int]:
+    """Return the two ids of a line; ValueError with its number, from 1, for others."""
+    try:
+        left, right = map(int, line.split())
+    except ValueError:
+        raise ValueError(f"line {number} is not two ids") from None
+    return left, right
 
 
 def course_tokenizer() -> ByteBPE:

@@ -751,6 +751,7 @@ def test_one_invented_quote_makes_the_answer_unverified(lesson, server, shelf):
     (entry,) = result["rejected"]
     assert entry["reason"] == "quote_not_in_source" and "a.b" not in str(result)
     assert "quote_not_in_source" in text.stdout.split(TRUE["quote"])[1]
+    assert "others could not be verified" in text.stdout
 
 
 @pytest.mark.lessons(11)

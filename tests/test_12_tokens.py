@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -458,6 +459,27 @@ def test_with_its_own_tokeniser_the_model_must_have_read_just_as_many(
 
 
 @pytest.mark.lessons(12)
+def test_bytes_are_told_as_an_upper_bound_and_tokens_as_a_count(lesson, server, shelf):
+    server.reply_with(NO_EVIDENCE, times=4)
+    env = {**server.answer_env(), "LIBRARY": shelf}
+    count = partial(lesson.load("tokens").course_tokenizer().count, boundaries=False)
+    for unit, more in (
+        ("bytes", {"ANSWER_BACKEND": "ollama"}),
+        ("tokens", {"ANSWER_BACKEND": "ollama", "ANSWER_TOKENS": MERGES}),
+        ("tokens", {"ANSWER_BACKEND": "sources"}),
+    ):
+        if "ANSWER_TOKENS" in more:  # the reply must report exactly so many
+            server.count_text = count
+        context = lesson.run("--json", QUESTION, **env | more).json["context"]
+        assert context["unit"] == unit
+        last = lesson.run(QUESTION, **env | more).stdout.strip().split("\n")[-1]
+        cost = f"{context['tokens']} of {context['room']} tokens"
+        cost += " for question and sources"
+        told = {"tokens": cost, "bytes": f"at most {cost}: bytes were counted"}
+        assert last == told[unit], more
+
+
+@pytest.mark.lessons(12)
 def test_with_another_tokeniser_only_a_lower_bound_is_claimed(lesson, server, shelf):
     env = {**server.answer_env(), "LIBRARY": shelf}
     server.reply_with(NO_EVIDENCE, prompt_eval_count=20)
@@ -606,6 +628,10 @@ def test_a_file_of_merges_that_is_none_is_named(lesson, shelf, tmp_path):
         broken.write_text(text, encoding="utf-8")
         done = lesson.run("--json", "tea", LIBRARY=shelf, ANSWER_TOKENS=broken)
         assert done.status == 1 and "broken.txt" in done.json["message"]
+    for text in ("97 98\none two\n", "97 98\n97\n", "97 98\n\n97 99\n"):
+        broken.write_text(text, encoding="utf-8")
+        done = lesson.run("--json", "tea", LIBRARY=shelf, TOKENS=broken)
+        assert done.json["message"].endswith("line 2 is not two ids"), text
     for path in (tmp_path / "missing.txt", tmp_path):
         for setting in ("ANSWER_TOKENS", "TOKENS"):
             done = lesson.run("--json", "tea", LIBRARY=shelf, **{setting: path})

@@ -370,6 +370,49 @@ def test_no_claim_is_taken_from_a_line_that_is_not_whole(lesson):
     assert claims([make_row(1, "It may", truncated=True)]) == []
 
 
+WRAPPED = (
+    "Ask first. We sell tickets to all\nbut not in winter.\n\n- tea\n- milk\n\nEnd"
+)
+
+
+@pytest.mark.lessons(13)
+@pytest.mark.parametrize(
+    ("kept", "want"),
+    [
+        ("Ask first. We sell tickets", ""),
+        ("Ask first. We sell tickets to all", "Ask first."),
+        ("Ask first. We sell tickets to all\n", "Ask first."),
+        ("Ask first. We sell tickets to all\nbut not in", "Ask first."),
+        (WRAPPED[:52], WRAPPED[:52]),  # a sentence that ends at the end of its line
+        (WRAPPED[:54], WRAPPED[:52]),
+        (WRAPPED[:59], WRAPPED[:52]),  # an item that may go on in the next line
+        (WRAPPED[:63], WRAPPED[:59]),  # the next item ends it
+        (WRAPPED[:66], WRAPPED[:52] + "\n\n- tea"),
+        (WRAPPED[:69], WRAPPED[:66]),  # a blank line ends it
+        ("| a | b |\n| c | d |\n| e", "| a | b |\n| c | d |"),
+        ("| a | b |\n", "| a | b |"),
+        ("```\nopen = 1\nclosed = 2\n", ""),
+        ("退款需要\n十天", ""),
+        ("退款需要十天。\n但是", "退款需要十天。"),
+    ],
+)
+def test_a_sentence_that_the_cut_left_open_is_not_quoted(lesson, kept, want):
+    cuts = lesson.load("cuts")
+    whole = WRAPPED if WRAPPED.startswith(kept) else f"{kept} and so on"
+    assert cuts.finished(cuts.cut_row(make_row(1, whole), len(kept))) == want
+    assert cuts.finished(make_row(1, kept)) == kept, "nothing changes without a cut"
+
+
+@pytest.mark.lessons(13)
+@given(st.text("ab.\n -|`>？。X", max_size=40), st.data())
+def test_what_is_quoted_of_a_cut_text_is_its_beginning(lesson, body, data):
+    cuts = lesson.load("cuts")
+    row = make_row(1, body + "e")
+    cut = cuts.cut_row(row, data.draw(st.integers(1, len(body) + 1)))
+    got = cuts.finished(cut)
+    assert "\n".join(cuts.whole_lines(cut)).startswith(got)
+
+
 @pytest.mark.lessons(13)
 def test_equal_texts_of_different_documents_stay_two(lesson):
     claims = lesson.load("strategies").source_claims
@@ -416,7 +459,9 @@ def test_a_cut_source_is_marked_for_a_person_and_in_json(lesson, shelf):
     (source,) = lesson.run("--json", *command, LIBRARY=shelf).json["sources"]
     assert source["truncated"] is True and source["quote"] in FERRY
     assert source["quote"].startswith(kept)
-    assert "[cut here]" in lesson.run(*command, LIBRARY=shelf).stdout
+    shown = lesson.run(*command, LIBRARY=shelf).stdout
+    assert "[S1] Ferry: Ferry [cut]\n" in shown and "[cut here]\n" in shown
+    assert "[cut" not in lesson.run(QUESTION, LIBRARY=shelf).stdout
     whole = lesson.run("--json", QUESTION, LIBRARY=shelf).json["sources"]
     assert "truncated" not in whole[0]
     for strategy in ("head", "rank", "density"):
@@ -430,10 +475,33 @@ def test_a_cut_source_is_marked_for_a_person_and_in_json(lesson, shelf):
 def test_no_half_line_is_quoted_as_an_answer(lesson, shelf):
     kept = FERRY.partition("\n\n")[2].partition(", but")[0]
     budget = least_budget(lesson, "quotes", kept, truncated=True)
-    command = ("--json", "--backend", "quotes", "--strategy", "truncate")
-    result = lesson.run(*command, "--budget", budget, QUESTION, LIBRARY=shelf).json
+    command = ("--backend", "quotes", "--strategy", "truncate", "--budget", budget)
+    result = lesson.run("--json", *command, QUESTION, LIBRARY=shelf).json
     assert result["status"] == "quoted"
     assert "north quay" in result["answer"] and "at six" not in result["answer"]
+    shown = lesson.run(*command, QUESTION, LIBRARY=shelf).stdout
+    assert "[S1] Ferry: Ferry [cut]\n" in shown and "[cut here]" not in shown
+
+
+@pytest.mark.lessons(13)
+@pytest.mark.parametrize("backend", ["quotes", "ollama"])
+def test_no_half_sentence_is_quoted_where_lines_are_wrapped(lesson, library, backend):
+    half = "The ferry to the island leaves from the quay at six in the morning"
+    more = "winter, and in no month when there is ice near the quay or on the sea.\n"
+    library.write("a.md", f"# Ferry\n\n{half}\nbut not in {more * 3}")
+    kept = f"{half}\nbut not in"
+    with OllamaServer() as server:
+        evidence = [{"quote": half, "source_id": "S1"}]
+        server.reply_with({"evidence": evidence, "text": "At six."}, times=3)
+        env = {**server.answer_env(), "LIBRARY": library, "ANSWER_BACKEND": backend}
+        budget = least_budget(lesson, backend, kept, truncated=True)
+        command = ("--strategy", "truncate", "--budget", budget, QUESTION)
+        result = lesson.run("--json", *command, **env).json
+        assert result["status"] == "insufficient"
+        assert result["looked_at"][0]["quote"].startswith(kept)
+        shown = lesson.run(*command, **env).stdout
+        assert "[S1] Ferry: Ferry [cut]\n" in shown and "[cut here]" not in shown
+        assert "quote" in lesson.run("--json", QUESTION, **env).json["status"]
 
 
 @pytest.mark.lessons(13)
