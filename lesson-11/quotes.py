@@ -35,12 +35,13 @@ def find_quote(quote: str, body: str) -> Match | None:
     the shape of quotation marks and dashes, ё for е, the encoding of a character. All
     words, numbers, other signs and capitals must be the same, and no match begins or
     ends inside a word or a number. Nor is a quote of fewer than 12 characters found, 6
-    where it has Chinese ones. Takes time in proportion to both lengths.
+    where it has Chinese ones, nor one of more than `position` has signs for. Takes time
+    in proportion to both lengths.
     """
     quote = quote.strip()
     shortest = least(quote)
     invented = set(ADDRESS.findall(quote)) - set(ADDRESS.findall(body))
-    if len(quote) < shortest or invented:
+    if not shortest <= len(quote) <= 0x10FFFF or invented:
         return None
     for folded in (False, True):
         wanted = [word.text for word in words(quote, folded)]
@@ -65,10 +66,9 @@ def position(wanted: Sequence[str], words: Sequence[str]) -> int | None:
     None if they do nowhere, if no word is wanted (the quote was marks of Markdown
     alone), or if the first begins with one of MARKS (an accent without its letter).
     """
-    if not 0 < len(wanted) <= 0x10FFFF or re.match(f"[{MARKS}]", wanted[0]):
+    if not wanted or re.match(f"[{MARKS}]", wanted[0]):
         return None
     # Each different word becomes one character: then `find` compares whole words.
-    # A quote of more words than there are characters counts as found nowhere.
     signs = {word: chr(n) for n, word in enumerate(dict.fromkeys(wanted), start=1)}
     text = "".join(signs.get(word, "\0") for word in words)
     index = text.find("".join(signs[word] for word in wanted))
