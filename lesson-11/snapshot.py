@@ -23,6 +23,7 @@ from sides import (
     BLOCK,
     CANDIDATES,
     FEW,
+    by_size,
     highest,
     shared,
     sides,
@@ -148,31 +149,40 @@ class Snapshot:
         """Return the `limit` parts nearest to a vector of this space, as rows.
 
         The score is the cosine. It is computed for those parts that `role` may read
-        and that are on most of the vector's sides; where they are equally many, for
-        those that are on the fewest other ones. In a library of up to CANDIDATES parts
-        these are all. Parts with nothing in common are not returned.
+        and that are on most of the vector's sides, among parts of about their size;
+        where they are equally many, for those that are on the fewest other ones. Where
+        up to CANDIDATES parts share a side, these are all. Parts with nothing in common
+        are not returned.
         """
+        few = [self.bits(role, side) for side in FEW]
         counts = shared(self.bits(role, side) for side in sides(vector))
-        digits = [*(self.bits(role, side) for side in FEW), *counts]
         sharing, wanted = reduce(or_, counts, 0), max(CANDIDATES, limit)
         held = [(place, number) for place, number in enumerate(vector) if number]
         while True:
-            near = highest(digits, sharing, wanted)
+            each = wanted if sharing.bit_count() <= wanted else wanted // 4
+            near = [
+                number
+                for parts in by_size(few, sharing)
+                for number in highest([*few, *counts], parts, each)
+            ]
             cosines = ((number, self.cosine(held, number)) for number in near)
-            positive = [pair for pair in cosines if pair[1] > 0]
-            ranked = sorted(positive, key=itemgetter(1), reverse=True)
-            rows = self.applicable_rows(ranked, facts or {}, limit)
+            ranked = sorted(cosines, key=itemgetter(1), reverse=True)
+            rows = self.applicable_rows(
+                [pair for pair in ranked if pair[1] > 0], facts or {}, limit
+            )
             if len(rows) >= limit or len(near) == sharing.bit_count():
                 return rows
             wanted *= 4  # too many of them hold elsewhere only: look further down
 
     def bits(self, role: str, side: int) -> int:
         """Return a bit for each part that is on this side and that `role` may read."""
-        query = "SELECT block, bits FROM sides WHERE audience = ? AND side = ?"
         return sum(
             int.from_bytes(row["bits"], "little") << row["block"] * BLOCK
             for group in AUDIENCES[role]
-            for row in self.db.execute(query, [group, side])
+            for row in self.db.execute(
+                "SELECT block, bits FROM sides WHERE audience = ? AND side = ?",
+                [group, side],
+            )
         )
 
     def cosine(self, held: Sequence[tuple[int, float]], number: int) -> float:
@@ -180,12 +190,13 @@ class Snapshot:
 
         Of that one only the numbers that are not 0 are given, with their places.
         """
-        query = (
-            "SELECT vector FROM parts JOIN vectors USING (text_hash) WHERE number = ?"
+        ((packed,),) = self.db.execute(
+            """SELECT vector FROM parts JOIN vectors USING (text_hash)
+            WHERE number = ?""",
+            [number],
         )
-        found = self.db.execute(query, [number])
-        vectors = (array("f", decompress(packed)) for (packed,) in found)
-        return sum(own * other[place] for other in vectors for place, own in held)
+        other = array("f", decompress(packed))
+        return sum(own * other[place] for place, own in held)
 
     def weighted(
         self, term: str, role: str, total: int, average: float

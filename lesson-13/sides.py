@@ -5,11 +5,11 @@ directions share many sides, and how many they share is counted for all parts at
 in whole numbers with as many bits as there are parts.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from re import finditer
 
 BLOCK = 2048  # parts whose bits are written together
-CANDIDATES = 600  # the parts that share most sides are compared exactly
+CANDIDATES = 1500  # compared exactly: so many parts, or a quarter of it of each size
 # Sides below zero are of another kind: for each digit of how many sides a part is on,
 # written in binary, the parts where it is 0.
 FEW = range(-1, -16, -1)
@@ -23,8 +23,7 @@ def sides(vector: Sequence[float]) -> list[int]:
 def marks(vector: Sequence[float]) -> list[int]:
     """Return all sides under which a part with this vector is kept."""
     found = sides(vector)
-    few = [side for place, side in enumerate(FEW) if not len(found) >> place & 1]
-    return [*few, *found]
+    return found + [side for n, side in enumerate(FEW) if not len(found) >> n & 1]
 
 
 def shared(sides: Iterable[int]) -> list[int]:
@@ -42,6 +41,17 @@ def shared(sides: Iterable[int]) -> list[int]:
         if carry:
             digits.append(carry)
     return digits
+
+
+def by_size(few: Sequence[int], parts: int) -> Iterator[int]:
+    """Divide parts, a bit each, by how many sides they are on: 2 or 3, 4 to 7, …
+
+    `few` has the parts of each of the sides in FEW. Long texts share many sides with
+    any question, so parts are compared only with others of about their size.
+    """
+    for digit in reversed(few):
+        yield parts & ~digit
+        parts &= digit
 
 
 def highest(digits: Sequence[int], among: int, wanted: int) -> list[int]:

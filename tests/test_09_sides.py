@@ -91,9 +91,10 @@ def test_all_parts_at_once_are_counted_as_one_by_one(lesson, asked, others, want
     for number, vector in enumerate(others):
         for side in sides.marks(vector):
             bits[side] = bits.get(side, 0) | 1 << number
-    digits = [bits.get(side, 0) for side in sides.FEW]
-    digits += sides.shared(bits.get(side, 0) for side in sides.sides(asked))
-    found = sides.highest(digits, (1 << len(others)) - 1, wanted)
+    few = [bits.get(side, 0) for side in sides.FEW]
+    digits = few + sides.shared(bits.get(side, 0) for side in sides.sides(asked))
+    everybody = (1 << len(others)) - 1
+    found = sides.highest(digits, everybody, wanted)
     keys = [
         (
             sum(a * b > 0 for a, b in zip(asked, vector, strict=True)),
@@ -105,6 +106,17 @@ def test_all_parts_at_once_are_counted_as_one_by_one(lesson, asked, others, want
     last = ranked[: max(wanted, 1)][-1:] if wanted else []
     expected = [n for n, key in enumerate(keys) if last and key >= last[0]]
     assert found == expected or (not wanted and set(found) <= set(range(len(keys))))
+    sizes = [
+        [number for number in range(len(others)) if parts >> number & 1]
+        for parts in sides.by_size(few, everybody)
+    ]
+    lengths = [sum(map(bool, vector)) for vector in others]
+    for place, numbers in enumerate(sizes[::-1]):
+        assert numbers == [
+            number
+            for number, length in enumerate(lengths)
+            if length.bit_length() == place + 1
+        ]
 
 
 @pytest.mark.lessons(9)
@@ -143,6 +155,24 @@ def test_only_candidates_are_compared_exactly(lesson, monkeypatch):
     monkeypatch.setattr(snapshot, "cosine", watched)
     ((first, _),) = nearest(lesson, path, "a lantern at the harbour", limit=1)
     assert first == "lantern#part-01" and len(compared) < 60
+
+
+@pytest.mark.lessons(9)
+def test_long_parts_do_not_crowd_out_a_short_one(lesson, monkeypatch):
+    """A long part shares many sides with any question, and is not near to it."""
+    monkeypatch.setattr(lesson.load("snapshot"), "CANDIDATES", 40)
+    rng = random.Random(8)
+    words = [f"{a}{b}{c}" for a in "bdfg" for b in "aeio" for c in "klmn"]
+    documents = [
+        make(lesson, f"d{number:03}", " ".join(rng.choices(words, k=60)))
+        for number in range(300)
+    ]
+    documents.append(make(lesson, "short", " ".join(words[:4])))
+    path = published(lesson, documents)
+    query = " ".join(words[:5])
+    assert nearest(lesson, path, query, limit=1) == plain(
+        lesson, documents, query, "reader", 1, {}
+    )
 
 
 @pytest.mark.lessons(9)
