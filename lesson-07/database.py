@@ -20,8 +20,8 @@ CREATE TABLE parts (
     number INTEGER PRIMARY KEY, doc_id TEXT, part INTEGER, heading TEXT,
     start INTEGER, stop INTEGER, UNIQUE (doc_id, part));
 CREATE TABLE postings (
-    audience TEXT, term TEXT, highest_count INTEGER, lowest_length INTEGER,
-    numbers BLOB, codes BLOB, PRIMARY KEY (audience, term)) WITHOUT ROWID;
+    audience TEXT, term TEXT, tops BLOB, levels BLOB, entries BLOB,
+    PRIMARY KEY (audience, term)) WITHOUT ROWID;
 """
 
 
