@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 APPLICATION = 0x534F5243  # "SORC" in the file's head: a snapshot of this course
-FORMAT = 206  # the second form of the tables of lesson 06
+FORMAT = 306  # the third form of the tables of lesson 06
 BUSY_SECONDS = 5.0  # how long to wait for a process that has locked the file
 
 SCHEMA = """

@@ -14,7 +14,7 @@ from access import AUDIENCES, applicable, visible
 from database import FORMAT, StoreError, connection, default_db
 from library import Document
 from parts import Part
-from postings import Postings, Saturations, Weighted, best
+from postings import Postings, Saturations, Weighted, best, leading
 from rows import RankedRow, Row, make_row
 from search import idf
 from terms import terms
@@ -118,8 +118,8 @@ class Snapshot:
                 held[row["audience"]].append(entry)
         wanted = limit
         while wanted:
-            ranked = [p for words in held.values() for p in best(words, wanted)]
-            ranked.sort(key=itemgetter(1), reverse=True)
+            found = [pair for one in held.values() for pair in best(one, wanted)]
+            ranked = leading(dict(found), wanted)
             rows = self.applicable_rows(ranked, facts or {}, limit)
             if len(rows) >= limit or len(ranked) < wanted:
                 return rows

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import nlargest
+from operator import itemgetter
 from struct import pack
 
 from search import saturation
@@ -28,7 +29,7 @@ class Postings:
     codes: array
 
     @classmethod
-    def unpack(cls, entries: bytes) -> "Postings":
+    def unpack(cls, entries: bytes | bytearray) -> "Postings":
         """Read the postings of a term as they stand in the file, 12 bytes each."""
         codes = array("I", entries)  # every third one is a number
         numbers = codes[::3]
@@ -42,7 +43,7 @@ class Postings:
         return self.codes[place] if found else None
 
 
-def levels(entries: bytes) -> tuple[array | None, bytes | None]:
+def levels(entries: bytes | bytearray) -> tuple[array | None, bytes | None]:
     """Return what bounds the scores of a common term; nothing for a rare one.
 
     That is the code that counts most in each level, from level 1 on, and a byte for
@@ -171,28 +172,29 @@ def best(terms: Sequence[Weighted], limit: int) -> list[tuple[int, float]]:
         if len(reach) < limit:
             reach = ceilings.above(score) | reach
     # The best of these say how much is needed; then all that could have as much count.
-    first = nlargest(limit, reach, key=reach.__getitem__)
-    floor = lowest_of_best(exact(first, terms), limit) - ROUNDING
+    first = exact(nlargest(limit, reach, key=reach.__getitem__), terms)
+    floor = min(first.values()) - ROUNDING if len(first) >= limit else 0.0
     reach = ceilings.above(floor) | reach
-    found = exact([number for number, most in reach.items() if most >= floor], terms)
-    floor = lowest_of_best(found, limit)
-    winners = [pair for pair in found.items() if pair[1] and pair[1] >= floor]
-    return sorted(winners, key=lambda pair: pair[1], reverse=True)
+    possible = [number for number, most in reach.items() if most >= floor]
+    return leading(exact(possible, terms), limit)
 
 
 def exact(numbers: Sequence[int], terms: Sequence[Weighted]) -> dict[int, float]:
-    """Return the scores of parts, added in the order of the question.
+    """Return the scores of those parts that hold one of the terms.
 
-    What is added in another order can differ in the last bit.
+    They are added in the order of the question: in another one, the same sum can differ
+    in its last bit.
     """
     scores = dict.fromkeys(numbers, 0.0)
     for term in terms:
         for number in numbers:
             if (code := term.postings.code(number)) is not None:
                 scores[number] += term.weight * term.saturations[code]
-    return scores
+    return {number: score for number, score in scores.items() if score}
 
 
-def lowest_of_best(scores: dict[int, float], limit: int) -> float:
-    """Return the score of the part in place `limit`, or 0 if there are fewer."""
-    return nlargest(limit, scores.values())[-1] if len(scores) >= limit else 0.0
+def leading(scores: dict[int, float], limit: int) -> list[tuple[int, float]]:
+    """Return the `limit` highest scores and those that tie, by part, best first."""
+    ranked = sorted(scores.items(), key=itemgetter(1), reverse=True)
+    last = ranked[limit - 1][1] if len(ranked) >= limit else 0.0
+    return [(number, score) for number, score in ranked if score >= last]

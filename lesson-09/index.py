@@ -12,7 +12,7 @@ from access import AUDIENCES, audience, visible
 from console import safe
 from embeddings import Embedder
 from library import Document, split
-from postings import Collected
+from postings import Collected, levels
 from rows import make_row
 from sides import BLOCK, marks
 from snapshot import Snapshot
@@ -24,7 +24,7 @@ def write_index(
     db: sqlite3.Connection, documents: list[Document], hashes: Mapping[str, str]
 ) -> None:
     """Store the parts, and what each audience and each role needs to search them."""
-    postings = {group: Collected(bytearray) for group in AUDIENCES}
+    postings = {group: Collected(list) for group in AUDIENCES}
     sizes: defaultdict[str, Counter] = defaultdict(Counter)
     number = 0
     for document in documents:
@@ -43,10 +43,10 @@ def write_index(
             )
     for group, collected in postings.items():
         db.executemany(
-            "INSERT INTO postings VALUES (?, ?, ?, ?, ?, ?)",
+            "INSERT INTO postings VALUES (?, ?, ?, ?, ?)",
             (
-                (group, term, *entries.bounds(), entries.numbers, entries.codes)
-                for term, entries in collected.by_term()
+                (group, term, *levels(entries := b"".join(collected[term])), entries)
+                for term in sorted(collected)
             ),
         )
     for role, groups in AUDIENCES.items():

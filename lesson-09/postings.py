@@ -3,9 +3,11 @@
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from heapq import nlargest
+from operator import itemgetter
 from struct import pack
 
 from search import saturation
@@ -15,24 +17,24 @@ LENGTH_MASK = (1 << LENGTH_BITS) - 1
 # Sums of the same numbers in another order differ by less than this, while scores of
 # real questions stay far below a million.
 ROUNDING = 1e-6
+COMMON = 32  # a term is common if at least one part in so many holds it,
+MANY = 256  # and so many parts or more: with fewer there is little to save
 
 
 @dataclass
 class Postings:
-    """The parts that hold one term: their numbers, rising, and a code for each.
+    """The parts that hold one term: their numbers, rising, and a code for each."""
 
-    Packed arrays take 12 bytes a posting, in the file as in memory.
-    """
+    numbers: array
+    codes: array
 
-    numbers: array = field(default_factory=lambda: array("I"))
-    codes: array = field(default_factory=lambda: array("Q"))
-
-    def bounds(self) -> tuple[int, int]:
-        """Return the highest count and the lowest length of all postings."""
-        return (
-            max(self.codes) >> LENGTH_BITS,
-            min(map(LENGTH_MASK.__and__, self.codes)),
-        )
+    @classmethod
+    def unpack(cls, entries: bytes | bytearray) -> "Postings":
+        """Read the postings of a term as they stand in the file, 12 bytes each."""
+        codes = array("I", entries)  # every third one is a number
+        numbers = codes[::3]
+        del codes[::3]
+        return cls(numbers, array("Q", codes.tobytes()))
 
     def code(self, number: int) -> int | None:
         """Return the code of a part, or None if it does not hold the term."""
@@ -41,39 +43,48 @@ class Postings:
         return self.codes[place] if found else None
 
 
-class Collected(defaultdict[str, bytearray]):
-    """The postings of all terms while they are collected: for each term some bytes.
+def levels(entries: bytes | bytearray) -> tuple[array | None, bytes | None]:
+    """Return what bounds the scores of a common term; nothing for a rare one.
 
-    Each posting is 12 bytes in a row, its number and its code. With objects of its own
-    for each term, Python would spend its time on looking after millions of them.
+    That is the code that counts most in each level, from level 1 on, and a byte for
+    each part, its level, or 0 where the term is not. A byte tells 255 levels apart:
+    where there are more codes, lengths are rounded down.
     """
+    if len(entries) >= 12 * MANY:
+        postings = Postings.unpack(entries)
+        codes = sorted(set(postings.codes), reverse=True)
+        for digits in (LENGTH_BITS, 5, 4, 3, 2, 1):
+            # The last code of a level stays: of one count, the shortest is worth most.
+            tops = {rounded(code, digits): code for code in codes}
+            if len(tops) < 256 and len(entries) >= 12 * postings.numbers[-1] / COMMON:
+                order = {top: level for level, top in enumerate(tops, start=1)}
+                level = {code: order[rounded(code, digits)] for code in codes}
+                column = bytearray(postings.numbers[-1] + 1)
+                for number, code in zip(postings.numbers, postings.codes, strict=True):
+                    column[number] = level[code]
+                return array("Q", tops.values()), bytes(column)
+    return None, None
+
+
+def rounded(code: int, digits: int) -> int:
+    """Return a code with its length rounded down to so many binary digits."""
+    spare = max(0, (code & LENGTH_MASK).bit_length() - digits)
+    return code >> spare << spare
+
+
+class Collected(defaultdict[str, list[bytes]]):
+    """The postings of all terms while they are collected, each packed in 12 bytes."""
 
     def add(self, number: int, counts: Counter[str]) -> None:
         """Note how often each term stands in a part."""
         length = counts.total()
+        # Terms with the same count share one object, which is made once.
         packed = {
             count: pack("=IQ", number, count << LENGTH_BITS | length)
             for count in set(counts.values())
         }
         for term, count in counts.items():
-            self[term] += packed[count]
-
-    def by_term(self) -> Iterator[tuple[str, Postings]]:
-        """Yield the postings of each term, in the order of the terms."""
-        for term in sorted(self):
-            packed = array("I", self[term])  # every third one is a number
-            numbers = packed[::3]
-            del packed[::3]
-            yield term, Postings(numbers, array("Q", packed.tobytes()))
-
-
-@dataclass
-class Weighted:
-    """The postings of a question's term, what it weighs and can add at the most."""
-
-    postings: Postings
-    weight: float
-    most: float
+            self[term].append(packed[count])
 
 
 class Saturations(dict):
@@ -89,44 +100,101 @@ class Saturations(dict):
         return value
 
 
-def best(
-    terms: Sequence[Weighted], average: float, limit: int
-) -> list[tuple[int, float]]:
+@dataclass
+class Weighted:
+    """A term of a question, as one audience has it, and what it weighs."""
+
+    read: Callable[[], Postings]
+    weight: float
+    saturations: Saturations
+    tops: Sequence[int] = ()  # these two are empty for a rare term
+    levels: bytes = b""
+
+    @cached_property
+    def postings(self) -> Postings:
+        """The postings. Those of common terms are many, and seldom needed."""
+        return self.read()
+
+
+class Ceilings:
+    """For each part, what common terms can add to its score at the most.
+
+    It is a byte for each part, in units of which 255 are what all these terms could add
+    together. So the bytes of all parts can be added at once, as if they were one large
+    integer: no sum reaches into the next byte.
+    """
+
+    def __init__(self, terms: Sequence[Weighted]) -> None:
+        steps = [[t.weight * t.saturations[code] for code in t.tops] for t in terms]
+        unit = (sum(map(max, steps)) + ROUNDING) / 255
+        total = 0
+        for term, scores in zip(terms, steps, strict=True):
+            units = [int(score / unit) for score in scores]
+            table = bytes([0, *units]).ljust(256, b"\0")
+            total += int.from_bytes(term.levels.translate(table), "little")
+        size = max((len(term.levels) for term in terms), default=0)
+        self.parts = total.to_bytes(size, "little")
+        # For each term less than one unit was rounded away.
+        self.scores = [(units + len(terms)) * unit for units in range(256)]
+
+    def over(self, scores: dict[int, float]) -> dict[int, float]:
+        """Return what parts with these scores can reach."""
+        parts = self.parts.ljust(max(scores, default=0) + 1, b"\0")
+        return {n: score + self.scores[parts[n]] for n, score in scores.items()}
+
+    def above(self, score: float) -> dict[int, float]:
+        """Return the ceilings that are at least `score`, by the number of the part."""
+        flags = self.parts.translate(bytes(most >= score for most in self.scores))
+        found, number = {}, -1
+        while (number := flags.find(1, number + 1)) >= 0:
+            found[number] = self.scores[self.parts[number]]
+        return found
+
+
+def best(terms: Sequence[Weighted], limit: int) -> list[tuple[int, float]]:
     """Return number and score of the best `limit` parts, and of those that tie.
 
     `terms` come in the order of the question; the scores are those of `search`, to
-    the last bit. The terms that can add most are counted first. Once `limit` parts
-    are ahead of all that the other terms could give a new part, no new part is looked
-    at: common words then only complete the scores of those that can still win
-    (MaxScore: Turtle and Flood, "Query evaluation: strategies and optimizations",
-    1995).
+    the last bit. The postings of rare terms are added up. Of common terms only the
+    ceilings are added, and a score is completed where it could be among the best
+    (as in MaxScore: Turtle and Flood, "Query evaluation: strategies and
+    optimizations", 1995; with a ceiling for each part in place of one for all).
     """
-    saturations = Saturations(average)
     scores: dict[int, float] = {}
-    rest = sum(term.most for term in terms)
-    for term in sorted(terms, key=lambda term: term.most, reverse=True):
-        floor = lowest_of_best(scores, limit)
-        weight, postings = term.weight, term.postings
-        if floor <= rest + ROUNDING:
+    for term in terms:
+        if not term.levels:
+            weight, saturations, postings = term.weight, term.saturations, term.postings
             for number, code in zip(postings.numbers, postings.codes, strict=True):
                 scores[number] = scores.get(number, 0.0) + weight * saturations[code]
-        else:
-            scores = {n: s for n, s in scores.items() if s + rest + ROUNDING >= floor}
-            for number in scores:
-                if (code := postings.code(number)) is not None:
-                    scores[number] += weight * saturations[code]
-        rest -= term.most
-    floor = lowest_of_best(scores, limit) - ROUNDING
-    winners = [number for number, score in scores.items() if score >= floor]
-    # What was added above came in another order: add once more, in the question's.
-    exact = dict.fromkeys(winners, 0.0)
+    ceilings = Ceilings([term for term in terms if term.levels])
+    reach = ceilings.over(scores)
+    for score in reversed(ceilings.scores[::16]):
+        if len(reach) < limit:
+            reach = ceilings.above(score) | reach
+    # The best of these say how much is needed; then all that could have as much count.
+    first = exact(nlargest(limit, reach, key=reach.__getitem__), terms)
+    floor = min(first.values()) - ROUNDING if len(first) >= limit else 0.0
+    reach = ceilings.above(floor) | reach
+    possible = [number for number, most in reach.items() if most >= floor]
+    return leading(exact(possible, terms), limit)
+
+
+def exact(numbers: Sequence[int], terms: Sequence[Weighted]) -> dict[int, float]:
+    """Return the scores of those parts that hold one of the terms.
+
+    They are added in the order of the question: in another one, the same sum can differ
+    in its last bit.
+    """
+    scores = dict.fromkeys(numbers, 0.0)
     for term in terms:
-        for number in winners:
+        for number in numbers:
             if (code := term.postings.code(number)) is not None:
-                exact[number] += term.weight * saturations[code]
-    return sorted(exact.items(), key=lambda item: item[1], reverse=True)
+                scores[number] += term.weight * term.saturations[code]
+    return {number: score for number, score in scores.items() if score}
 
 
-def lowest_of_best(scores: dict[int, float], limit: int) -> float:
-    """Return the score of the part in place `limit`, or 0 if there are fewer."""
-    return nlargest(limit, scores.values())[-1] if len(scores) >= limit else 0.0
+def leading(scores: dict[int, float], limit: int) -> list[tuple[int, float]]:
+    """Return the `limit` highest scores and those that tie, by part, best first."""
+    ranked = sorted(scores.items(), key=itemgetter(1), reverse=True)
+    last = ranked[limit - 1][1] if len(ranked) >= limit else 0.0
+    return [(number, score) for number, score in ranked if score >= last]

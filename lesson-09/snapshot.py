@@ -5,7 +5,7 @@ import sqlite3
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import reduce
+from functools import partial, reduce
 from itertools import groupby
 from operator import itemgetter, or_
 from pathlib import Path
@@ -16,9 +16,9 @@ from database import FORMAT, StoreError, connection, default_db
 from embeddings import Vector
 from library import Document
 from parts import Part
-from postings import Postings, Weighted, best
+from postings import Postings, Saturations, Weighted, best, leading
 from rows import RankedRow, Row, make_row
-from search import idf, saturation
+from search import idf
 from sides import (
     BLOCK,
     CANDIDATES,
@@ -124,15 +124,20 @@ class Snapshot:
         if limit < 0:
             raise ValueError(f"limit must be 0 or more, not {limit}")
         _, total, length_of_all = self.view(role)
-        average = length_of_all / max(1, total)
-        weighted = [
-            found
-            for term in dict.fromkeys(terms(query))
-            for found in self.weighted(term, role, total, average)
-        ]
+        saturations = Saturations(length_of_all / max(1, total))
+        held: dict[str, list[Weighted]] = {group: [] for group in AUDIENCES[role]}
+        for term in dict.fromkeys(terms(query)):
+            holders = self.holders(term, role)
+            weight = idf(total, sum(row["parts"] for row in holders))
+            for row in holders:
+                read = partial(self.postings, row["audience"], term)
+                levels = array("Q", row["tops"] or b""), row["levels"] or b""
+                entry = Weighted(read, weight, saturations, *levels)
+                held[row["audience"]].append(entry)
         wanted = limit
         while wanted:
-            ranked = best(weighted, average, wanted)
+            found = [pair for one in held.values() for pair in best(one, wanted)]
+            ranked = leading(dict(found), wanted)
             rows = self.applicable_rows(ranked, facts or {}, limit)
             if len(rows) >= limit or len(ranked) < wanted:
                 return rows
@@ -198,23 +203,22 @@ class Snapshot:
         other = array("f", decompress(packed))
         return sum(own * other[place] for place, own in held)
 
-    def weighted(
-        self, term: str, role: str, total: int, average: float
-    ) -> list[Weighted]:
-        """Return a term's postings for each audience that `role` belongs to."""
-        query = "SELECT * FROM postings WHERE audience = ? AND term = ?"
-        found = []
-        for group in AUDIENCES[role]:
-            for row in self.db.execute(query, [group, term]):
-                postings = Postings()
-                postings.numbers.frombytes(row["numbers"])
-                postings.codes.frombytes(row["codes"])
-                found.append((postings, row["highest_count"], row["lowest_length"]))
-        weight = idf(total, sum(len(postings.numbers) for postings, _, _ in found))
+    def holders(self, term: str, role: str) -> list[sqlite3.Row]:
+        """Return how many parts hold a term, and its levels, for each audience."""
+        query = """
+            SELECT audience, tops, levels, length(entries) / 12 AS parts
+            FROM postings WHERE audience = ? AND term = ?"""
         return [
-            Weighted(postings, weight, weight * saturation(count, length, average))
-            for postings, count, length in found
+            row
+            for group in AUDIENCES[role]
+            for row in self.db.execute(query, [group, term])
         ]
+
+    def postings(self, group: str, term: str) -> Postings:
+        """Return the postings of a term."""
+        query = "SELECT entries FROM postings WHERE audience = ? AND term = ?"
+        ((entries,),) = self.db.execute(query, [group, term])
+        return Postings.unpack(entries)
 
     def weight(self, term: str, role: str) -> float:
         """Return the weight of a term, its idf, in what `role` may read.
@@ -223,8 +227,7 @@ class Snapshot:
         of a hundred.
         """
         total = max(100, self.view(role)[1])
-        found = self.weighted(term, role, total, average=1.0)
-        return idf(total, sum(len(entry.postings.numbers) for entry in found))
+        return idf(total, sum(row["parts"] for row in self.holders(term, role)))
 
     def applicable_rows(
         self, ranked: list[tuple[int, float]], facts: Mapping[str, str], limit: int

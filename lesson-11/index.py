@@ -3,6 +3,7 @@
 import sqlite3
 import sys
 from array import array
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
@@ -13,7 +14,7 @@ from console import safe
 from embeddings import Embedder
 from library import Document, split
 from parts import Part
-from postings import Collected, Postings
+from postings import Collected, Postings, levels
 from rows import make_row
 from sides import BLOCK, marks
 from snapshot import Snapshot
@@ -29,7 +30,7 @@ def write_index(
     the numbers of the parts that went and came.
     """
     gone, changed = defaultdict[tuple[str, str], list[int]](list), set[int]()
-    postings = {group: Collected(bytearray) for group in AUDIENCES}
+    postings = {group: Collected(list) for group in AUDIENCES}
     sizes: defaultdict[str, Counter] = defaultdict(Counter)
     for document in before:
         for number, part, owner in numbered(db, document):
@@ -38,7 +39,7 @@ def write_index(
             changed.add(number)
             for term in counts:
                 gone[owner, term].append(number)
-                postings[owner].setdefault(term, bytearray())
+                postings[owner].setdefault(term, [])
             db.execute("DELETE FROM parts WHERE number = ?", [number])
     (number,) = db.execute("SELECT ifnull(max(number), 0) FROM parts").fetchone()
     for document in after:
@@ -57,8 +58,10 @@ def write_index(
                 + (sha256(text.encode()).hexdigest(),),
             )
     for group, collected in postings.items():
-        for term, added in collected.by_term():
-            write_postings(db, group, term, gone.get((group, term), []), added)
+        for term in sorted(collected):
+            write_postings(
+                db, group, term, gone.get((group, term), []), collected[term]
+            )
     for role, groups in AUDIENCES.items():
         for group in groups:
             db.execute(
@@ -80,23 +83,23 @@ def numbered(
 
 
 def write_postings(
-    db: sqlite3.Connection, group: str, term: str, gone: list[int], added: Postings
+    db: sqlite3.Connection, group: str, term: str, gone: list[int], added: list[bytes]
 ) -> None:
     """Take parts out of the postings of a term, and put those behind that are new."""
-    key, entries = (group, term), Postings()
-    for row in db.execute(
-        "SELECT * FROM postings WHERE audience = ? AND term = ?", key
-    ):
-        entries.numbers.frombytes(row["numbers"])
-        entries.codes.frombytes(row["codes"])
+    key = (group, term)
+    query = "SELECT entries FROM postings WHERE audience = ? AND term = ?"
+    row = db.execute(query, key).fetchone()
+    entries = bytearray(row["entries"] if row else b"")
+    numbers = Postings.unpack(entries).numbers
     for number in gone:
-        entries.remove(number)
-    entries.numbers.extend(added.numbers)
-    entries.codes.extend(added.codes)
-    if entries.numbers:
+        place = bisect_left(numbers, number)
+        if numbers[place : place + 1] == array("I", [number]):
+            del numbers[place], entries[12 * place : 12 * place + 12]
+    entries += b"".join(added)
+    if entries:
         db.execute(
-            "INSERT OR REPLACE INTO postings VALUES (?, ?, ?, ?, ?, ?)",
-            (*key, *entries.bounds(), entries.numbers, entries.codes),
+            "INSERT OR REPLACE INTO postings VALUES (?, ?, ?, ?, ?)",
+            (*key, *levels(entries), entries),
         )
     else:
         db.execute("DELETE FROM postings WHERE audience = ? AND term = ?", key)

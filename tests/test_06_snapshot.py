@@ -24,7 +24,10 @@ import sys
 import time
 from array import array
 from collections import Counter
+from functools import partial
+from itertools import cycle
 from pathlib import Path
+from struct import pack
 
 import pytest
 from hypothesis import example, given, settings
@@ -197,14 +200,19 @@ class Walked(array):
         return super().__getitem__(place)
 
 
-def weighted(lesson, weight: float, numbers, length: int = 10) -> object:
+def weighted(lesson, weight: float, numbers, lengths=(10,)) -> object:
     """A term that stands once in these parts; at average length, 10, adds `weight`."""
     postings = lesson.load("postings")
-    entries = postings.Postings(Walked("I"))
-    for number in numbers:
-        entries.numbers.append(number)
-        entries.codes.append(1 << postings.LENGTH_BITS | length)
-    return postings.Weighted(entries, weight, weight)
+    entries = b"".join(
+        pack("=IQ", number, 1 << postings.LENGTH_BITS | length)
+        for number, length in zip(numbers, cycle(lengths), strict=False)
+    )
+    tops, levels = postings.levels(entries)
+    held = postings.Postings.unpack(entries)
+    walked = postings.Postings(Walked("I", held.numbers), held.codes)
+    return postings.Weighted(
+        lambda: walked, weight, postings.Saturations(10.0), tops or (), levels or b""
+    )
 
 
 @pytest.mark.lessons(6)
@@ -213,13 +221,13 @@ def test_the_best_parts_come_first_with_their_sums(lesson):
     """Number and score, best first, each the sum over the terms of the question."""
     best = lesson.load("postings").best
     terms = [weighted(lesson, 1.0, [1, 2, 4]), weighted(lesson, 2.0, [2, 3])]
-    found = best(terms, 10.0, 9)
+    found = best(terms, 9)
     assert dict(found) == {1: 1.0, 2: 3.0, 3: 2.0, 4: 1.0}, (
         "the score of a part is the sum of weight times saturation over all terms that "
         f"it holds; found: {found}"
     )
     assert [score for _, score in found] == [3.0, 2.0, 1.0, 1.0], "the best come first"
-    assert best([], 10.0, 3) == [], "no term, no part"
+    assert best([], 3) == [], "no term, no part"
 
 
 @pytest.mark.lessons(6)
@@ -227,48 +235,48 @@ def test_the_best_parts_come_first_with_their_sums(lesson):
 def test_parts_that_tie_with_the_last_place_are_returned_too(lesson):
     """Which of them comes first is decided by id, and ids are not known here."""
     terms = [weighted(lesson, 2.0, [7]), weighted(lesson, 1.0, [1, 2, 3])]
-    found = lesson.load("postings").best(terms, 10.0, 2)
+    found = lesson.load("postings").best(terms, 2)
     assert {number for number, _ in found} == {7, 1, 2, 3}, (
         "the parts 1, 2 and 3 tie for the second place: all of them are returned"
     )
+    found = lesson.load("postings").best([weighted(lesson, 1.0, range(300))], 2)
+    assert len(found) == 300, "300 parts with one common word tie: all are returned"
     terms = [weighted(lesson, 1.0, [1, 2]), weighted(lesson, 0.5, [2])]
-    found = lesson.load("postings").best(terms, 10.0, 1)
+    found = lesson.load("postings").best(terms, 1)
     assert found == [(2, 1.5)], "only the best and those that tie are returned"
 
 
 @pytest.mark.lessons(6)
 @pytest.mark.task("best")
 def test_common_terms_together_can_still_win(lesson):
-    """A part is out of the race only if all terms that are left cannot help it."""
-    terms = [weighted(lesson, weight, [1]) for weight in (2.0, 2.0)]
-    terms.append(weighted(lesson, 3.0, [5]))
-    found = lesson.load("postings").best(terms, 10.0, 1)
-    assert found[0] == (1, 4.0), (
-        "two common terms, 2 and 2, make more than the rare one with 3: a part is out "
-        "of the race only if ALL terms that are left could not bring it to the top"
+    """A part is out of the race only if all common terms together cannot help it."""
+    common = weighted(lesson, 2.0, range(300)), weighted(lesson, 2.0, range(299, 600))
+    rare = weighted(lesson, 3.0, [5]), weighted(lesson, 3.5, [1000, 1001])
+    found = lesson.load("postings").best([*common, *rare], 2)
+    assert found == [(5, 5.0), (299, 4.0)], (
+        "part 5 holds the rare term with 3 and a common one with 2; part 299 holds no "
+        "rare term, but two common ones: that is 4, more than 1000 and 1001 have, with "
+        f"3.5 for a rare term alone; found: {found}"
     )
-    terms = [weighted(lesson, 3.0, [5]), weighted(lesson, 2.0, [1])]
-    terms.append(weighted(lesson, 1.0, [1]))
-    found = lesson.load("postings").best(terms, 10.0, 1)
-    assert dict(found) == {5: 3.0, 1: 3.0}, (
-        "a part that can still tie with the last place is not out of the race"
+    found = lesson.load("postings").best([*rare, *common], 4)
+    assert found == [(5, 5.0), (299, 4.0), (1000, 3.5), (1001, 3.5)], (
+        "a part with a high number, behind all that hold a common term, counts as well"
     )
-    terms = [weighted(lesson, 1.0, [1, 5]), weighted(lesson, 3.0, [5])]
-    assert lesson.load("postings").best(terms, 10.0, 1) == [(5, 4.0)], (
-        "a common term still counts for the parts that can win"
-    )
+    found = lesson.load("postings").best([common[0]], 1000)
+    assert len(found) == 300, "where fewer parts hold a term than asked for, it is all"
 
 
 @pytest.mark.lessons(6)
 @pytest.mark.task("best")
 def test_scores_are_added_in_the_order_of_the_question(lesson):
     """0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1 for a computer."""
-    terms = [weighted(lesson, weight, [1]) for weight in (0.1, 0.2, 0.3)]
-    ((_, score),) = lesson.load("postings").best(terms, 10.0, 1)
-    assert score == 0.1 + 0.2 + 0.3, (
-        "the score must be added in the order of the question, to the last bit: "
-        f"{0.1 + 0.2 + 0.3}, not {score}"
-    )
+    for numbers in ([1], range(300)):
+        terms = [weighted(lesson, weight, numbers) for weight in (0.1, 0.2, 0.3)]
+        score = lesson.load("postings").best(terms, 1)[0][1]
+        assert score == 0.1 + 0.2 + 0.3, (
+            "the score must be added in the order of the question, to the last bit: "
+            f"{0.1 + 0.2 + 0.3}, not {score}"
+        )
 
 
 @pytest.mark.lessons(6)
@@ -279,29 +287,27 @@ def test_the_postings_of_a_common_term_are_not_walked_in_vain(lesson):
         weighted(lesson, 5.0, range(1, 4)),
         weighted(lesson, 1.0, range(1, 2001)),
     )
-    found = lesson.load("postings").best([common, rare], 10.0, 3)
+    found = lesson.load("postings").best([common, rare], 3)
     assert dict(found) == {1: 6.0, 2: 6.0, 3: 6.0}
-    steps = common.postings.numbers.steps
-    assert steps < 100, (
-        f"{steps} of 2,000 postings of the common term were walked over: once 3 parts "
-        "are ahead of all that it can add, no new part needs to be looked at"
+    steps, lookups = common.postings.numbers.steps, common.postings.numbers.lookups
+    assert steps + lookups < 500, (
+        f"{steps + lookups} times a posting of the common term was looked at: its "
+        "ceiling tells that it cannot bring a new part to the top"
     )
 
 
 @pytest.mark.lessons(6)
 @pytest.mark.task("best")
 def test_parts_that_cannot_win_any_more_are_not_looked_up(lesson):
-    """Long parts gain little from the second term; the third cannot save them."""
-    first, second = weighted(lesson, 5.0, [1]), weighted(lesson, 3.0, range(10, 1000))
-    long = weighted(lesson, 3.0, range(10, 1000), length=1000)
-    second.postings.codes = long.postings.codes
-    third = weighted(lesson, 2.5, range(1, 2001))
-    found = lesson.load("postings").best([first, second, third], 10.0, 1)
-    assert found == [(1, 7.5)]
-    lookups = third.postings.numbers.lookups
-    assert lookups < 1000, (
-        f"{lookups} times a posting of the common term was looked at: parts that it "
-        "cannot bring to the top are to be dropped first"
+    """A few short parts are worth most: the others cannot reach them."""
+    first = weighted(lesson, 2.0, range(1, 3000), lengths=[10] + 99 * [400])
+    second = weighted(lesson, 1.0, range(1, 3000))
+    found = lesson.load("postings").best([first, second], 5)
+    assert {number % 100 for number, _ in found} == {1} and len(found) == 30
+    lookups = first.postings.numbers.lookups + second.postings.numbers.lookups
+    assert lookups < 2000, (
+        f"{lookups} times a posting of a common term was looked at: this is needed "
+        "only for parts whose ceiling is as high as the score in the last place"
     )
 
 
@@ -361,9 +367,10 @@ def test_ranking_is_that_of_the_plain_search(lesson, drawn, query, limit, facts)
 
 
 @pytest.mark.lessons(6)
-def test_ranking_is_that_of_the_plain_search_on_a_larger_library(lesson):
+def test_ranking_is_that_of_the_plain_search_on_a_larger_library(lesson, monkeypatch):
     """Many parts, rare and common words, ties and facts: still the same rows."""
     rng, path = random.Random(6), new_file(lesson)
+    monkeypatch.setattr(lesson.load("postings"), "MANY", 2)  # so that some are common
     words = [*WORDS, *(f"w{number}" for number in range(300))]
     weights = [60, 30, 20, 10, 5, 2] + [1] * 300
     documents = []
@@ -376,6 +383,10 @@ def test_ranking_is_that_of_the_plain_search_on_a_larger_library(lesson):
         fields = {"role": role, "status": status, "applies": rng.choice(APPLIES)}
         documents.append(make(lesson, f"d{number}", body, **fields))
     lesson.load("store").publish(path, documents)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        query = "SELECT levels IS NULL, count(*) FROM postings GROUP BY 1 ORDER BY 1"
+        (_, common), (_, rare) = db.execute(query)
+    assert common > 9 and rare > 99
     with lesson.load("store").open_snapshot(path) as snapshot:
         for _ in range(25):
             query = " ".join(rng.choices(words, weights, k=rng.randint(1, 6)))
@@ -436,26 +447,31 @@ def test_leaving_postings_out_early_loses_no_part(lesson, seed, limit):
     """The best parts by pruned counting are those of plain counting, bit for bit."""
     postings, search = lesson.load("postings"), lesson.load("search")
     rng = random.Random(seed)
-    lengths = [rng.choice((1, 3, 9, 40, 500)) for _ in range(rng.choice((5, 300)))]
-    average = sum(lengths) / len(lengths)
+    kinds = rng.choice([(1, 3, 9, 40, 500), (1,), range(1, 2000)])
+    lengths = [rng.choice(kinds) for _ in range(rng.choice((5, 300, 900)))]
+    saturations = postings.Saturations(sum(lengths) / len(lengths))
     weighted, plain = [], dict.fromkeys(range(len(lengths)), 0.0)
     for _ in range(rng.randint(1, 6)):
         held = rng.sample(range(len(lengths)), rng.randint(1, len(lengths)))
-        entries, weight = postings.Postings(), search.idf(len(lengths), len(held))
+        weight, entries = search.idf(len(lengths), len(held)), b""
+        counts = rng.choice([(1, 1, 1, 2, 30), range(1, 400)])
         for number in sorted(held):
-            count = rng.choice((1, 1, 1, 2, 30))
-            entries.numbers.append(number)
-            entries.codes.append(count << postings.LENGTH_BITS | lengths[number])
-            plain[number] += weight * search.saturation(count, lengths[number], average)
-        count, length = entries.bounds()
-        most = weight * search.saturation(count, length, average)
-        weighted.append(postings.Weighted(entries, weight, most))
-    found = postings.best(weighted, average, limit)
+            code = rng.choice(counts) << postings.LENGTH_BITS | lengths[number]
+            entries += pack("=IQ", number, code)
+            plain[number] += weight * search.saturation(
+                code >> postings.LENGTH_BITS, lengths[number], saturations.average
+            )
+        tops, levels = postings.levels(entries)
+        read = partial(postings.Postings.unpack, entries)
+        weighted.append(
+            postings.Weighted(read, weight, saturations, tops or (), levels or b"")
+        )
+    found = postings.best(weighted, limit)
     ranked = sorted(((n, s) for n, s in plain.items() if s), key=lambda pair: -pair[1])
     last = ranked[limit - 1][1] if len(ranked) >= limit else 0.0
     expected = [pair for pair in ranked if pair[1] >= last]  # those that tie, too
-    assert {pair for pair in found if pair[1] >= last} == set(expected)
-    assert [score for _, score in found[:limit]] == [s for _, s in ranked[:limit]]
+    assert set(found) == set(expected)
+    assert [score for _, score in found] == [score for _, score in expected]
 
 
 # ---- any text
@@ -1255,17 +1271,54 @@ def test_postings_are_collected_as_counted(lesson, texts):
     """What is packed while it is collected is what counting each term alone gives."""
     postings = lesson.load("postings")
     counts = [Counter(words) for words in texts]
-    collected = postings.Collected(bytearray)
+    collected = postings.Collected(list)
     for number, count in enumerate(counts, start=1):
         collected.add(number, count)
-    found = list(collected.by_term())
-    assert [term for term, _ in found] == sorted(set().union(*texts))
-    for term, entries in found:
+    assert collected.keys() == set().union(*texts)
+    for term, packed in collected.items():
+        entries = postings.Postings.unpack(b"".join(packed))
         held = [n for n, count in enumerate(counts, start=1) if term in count]
         assert entries.numbers.tolist() == held
         assert [divmod(code, 1 << postings.LENGTH_BITS) for code in entries.codes] == [
             (counts[n - 1][term], counts[n - 1].total()) for n in held
         ]
+
+
+@pytest.mark.lessons(6)
+@few
+@given(
+    codes=st.lists(
+        st.tuples(
+            st.one_of(st.integers(1, 4), st.integers(1, 2**31)),
+            st.one_of(st.integers(1, 300), st.integers(1, 2**32 - 1)),
+        ),
+        min_size=1,
+        max_size=400,
+    ),
+    often=st.sampled_from([1, 300]),
+    gap=st.sampled_from([1, 31, 40]),
+)
+def test_no_level_is_below_what_it_stands_for(lesson, codes, often, gap):
+    """In each level the count is the same and the length of its code the shortest."""
+    postings = lesson.load("postings")
+    codes = codes * often
+    entries = b"".join(
+        pack("=IQ", 7 + place * gap, count << postings.LENGTH_BITS | length)
+        for place, (count, length) in enumerate(codes)
+    )
+    tops, levels = postings.levels(entries)
+    if tops is None:
+        few_parts = len(codes) < postings.MANY
+        far_apart = len(codes) * postings.COMMON < 7 + (len(codes) - 1) * gap
+        many_counts = len({count for count, _ in codes}) > 25
+        assert few_parts or far_apart or many_counts
+        return
+    assert len(tops) < 256 and len(levels) == 8 + (len(codes) - 1) * gap
+    for place, (count, length) in enumerate(codes):
+        best = divmod(tops[levels[7 + place * gap] - 1], 1 << postings.LENGTH_BITS)
+        assert best[0] == count and best[1] <= length
+        assert len(set(codes)) > 255 or best[1] == length, "no need to round"
+    assert sum(map(bool, levels)) == len(codes), "0 where the term is not"
 
 
 # ---- the app publishes by itself
