@@ -96,8 +96,7 @@ class Saturations(dict):
 
     def __missing__(self, code: int) -> float:
         count, length = code >> LENGTH_BITS, code & LENGTH_MASK
-        value = self[code] = saturation(count, length, self.average)
-        return value
+        return self.setdefault(code, saturation(count, length, self.average))
 
 
 @dataclass
@@ -129,8 +128,7 @@ class Ceilings:
         unit = (sum(map(max, steps)) + ROUNDING) / 255
         total = 0
         for term, scores in zip(terms, steps, strict=True):
-            units = [int(score / unit) for score in scores]
-            table = bytes([0, *units]).ljust(256, b"\0")
+            table = bytes([0, *(int(s / unit) for s in scores)]).ljust(256, b"\0")
             total += int.from_bytes(term.levels.translate(table), "little")
         size = max((len(term.levels) for term in terms), default=0)
         self.parts = total.to_bytes(size, "little")
@@ -139,6 +137,8 @@ class Ceilings:
 
     def over(self, scores: dict[int, float]) -> dict[int, float]:
         """Return what parts with these scores can reach."""
+        if not self.parts:
+            return scores
         parts = self.parts.ljust(max(scores, default=0) + 1, b"\0")
         return {n: score + self.scores[parts[n]] for n, score in scores.items()}
 
