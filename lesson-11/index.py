@@ -90,11 +90,12 @@ def write_postings(
     query = "SELECT entries FROM postings WHERE audience = ? AND term = ?"
     row = db.execute(query, key).fetchone()
     entries = bytearray(row["entries"] if row else b"")
-    numbers = Postings.unpack(entries).numbers
-    for number in gone:
-        place = bisect_left(numbers, number)
-        if numbers[place : place + 1] == array("I", [number]):
-            del numbers[place], entries[12 * place : 12 * place + 12]
+    if gone:
+        numbers = Postings.unpack(entries).numbers
+        for number in gone:
+            place = bisect_left(numbers, number)
+            if numbers[place : place + 1] == array("I", [number]):
+                del numbers[place], entries[12 * place : 12 * place + 12]
     entries += b"".join(added)
     if entries:
         db.execute(
