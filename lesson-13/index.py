@@ -92,8 +92,7 @@ def write_postings(
     """Take parts out of the postings of a term, and put those behind that are new."""
     key = (group, term)
     query = "SELECT entries FROM postings WHERE audience = ? AND term = ?"
-    row = db.execute(query, key).fetchone()
-    entries = bytearray(row["entries"] if row else b"")
+    entries = bytearray().join(row["entries"] for row in db.execute(query, key))
     if gone:
         numbers = Postings.unpack(entries).numbers
         for number in gone:
