@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple
 from hashlib import sha256
 from pathlib import Path
@@ -34,18 +34,26 @@ def fingerprint(folder: Path | str) -> str:
     racy), for links, and for a folder without such files.
     """
     now, found = time.time_ns(), []
-    for place, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in files:
-            if name.lower().endswith(".md") and not name.startswith("."):
-                path = os.path.join(place, name)
-                try:
-                    seen = os.lstat(path)
-                except OSError:
-                    return ""
-                changed = max(seen.st_mtime_ns, seen.st_ctime_ns)
-                if not S_ISREG(seen.st_mode) or changed + SURE > now:
-                    return ""
-                stamp = (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino)
-                found.append((os.fsencode(path), stamp))
-    return sha256(repr(sorted(found)).encode()).hexdigest() if found else ""
+    try:
+        for path in markdown_files(os.fsencode(folder)):
+            seen = os.lstat(path)
+            changed = max(seen.st_mtime_ns, seen.st_ctime_ns)
+            if not S_ISREG(seen.st_mode) or changed + SURE > now:
+                return ""
+            stamp = (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino)
+            found.append(b"%s %d %d %d %d" % (path, *stamp))
+    except OSError:
+        return ""
+    return sha256(b"\0".join(sorted(found))).hexdigest() if found else ""
+
+
+def markdown_files(folder: bytes) -> Iterator[bytes]:
+    """Yield the path of each Markdown file below a folder but of hidden ones."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(b"."):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from markdown_files(entry.path)
+            elif entry.name.lower().endswith(b".md"):
+                yield entry.path
