@@ -24,7 +24,7 @@ UNTYPED = re.compile(
 # which sets a mark before and after a run. UNTYPED leaves no such marks in a text.
 PAIRS = re.compile(f"([{PAIRED}]+)")
 MARK = "\ufeff"
-EASTERN = re.compile("[\u3005-\U0003ffff]")  # a rough look for them, but a quick one
+EASTERN = re.compile("[^\0-\u3004]")  # a rough look for them, but a quick one
 RUN = re.compile(
     rf"{MARK}([^{MARK}]+){MARK}"
     rf"|([^\W_]+(?:[{SIGNS}]+[^\W_]*)*)(?:['’]s(?!{MARK}?\w))?"
@@ -69,7 +69,7 @@ VERB = (
     "|енн?[аоы]?|[еуи]йте|ите|[еу]й|[иы]м|у[ею]т|[иы]ть?|ишь|[иы]в(?:ши)?"
 )
 NOUN = "и?[ая](?:ми?|х)|[ео]в|[ьи]?[еюя]|[еи]?и|и?е[йм]|[ои]й|ом|[аоуыьй]"
-ENDING = f"(?:(?:{PARTICIPLE})(?:{ADJECTIVE})|{ADJECTIVE}|{VERB}|{NOUN})$"
+ENDING = f"(?:(?:{PARTICIPLE})?(?:{ADJECTIVE})|{VERB}|{NOUN})$"
 RUSSIAN = table(
     ("сь ся", "с[ья]$", ""),
     ("а в е и й л м н о т у х ы ь ю я", ENDING, ""),
