@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from math import sqrt
 
-from terms import PAIRS, terms
+from terms import PAIRED_RUN, terms
 
 # Words that questions are full of and that say nothing of their subject.
 COMMON = frozenset(
@@ -50,7 +50,7 @@ def features(text: str) -> Counter[str]:
     ]
     words = [
         word
-        for word in re.findall(WORD, PAIRS.sub(" ", text.casefold()))
+        for word in re.findall(WORD, PAIRED_RUN.sub(" ", text.casefold()))
         if word not in COMMON
     ]
     return Counter(telling + [w[i : i + 3] for w in words for i in range(len(w) - 2)])
@@ -70,7 +70,7 @@ def is_evidence(question: str, text: str) -> bool:
     shared = sum(sqrt(count * found[feature]) for feature, count in asked.items())
     # Half of the pairs of a Chinese sentence join the end of a word to the start of
     # the next: the other text need not have them.
-    needed = ENOUGH / 2 if PAIRS.search(question) else ENOUGH
+    needed = ENOUGH / 2 if PAIRED_RUN.search(question) else ENOUGH
     return shared > 0 and (
         asked.keys() <= found.keys()
         or shared >= needed * asked.total() ** (2 / 3) * found.total() ** (1 / 3)

@@ -22,7 +22,7 @@ UNTYPED = re.compile(
 )
 # Python takes milliseconds to compile so large a set: it stands in this pattern alone,
 # which sets a mark before and after a run. UNTYPED leaves no such marks in a text.
-PAIRS = re.compile(f"([{PAIRED}]+)")
+PAIRED_RUN = re.compile(f"([{PAIRED}]+)")
 MARK = "\ufeff"
 EASTERN = re.compile("[^\0-\u3004]")  # a rough look for them, but a quick one
 RUN = re.compile(
@@ -96,7 +96,7 @@ def terms(text: str) -> list[str]:
 def cut(text: str) -> list[str]:
     """Return the terms of a text, taken apart as if it had never been seen before."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("ё", "е")
-    marked = MARK.join(PAIRS.split(UNTYPED.sub("", folded)))
+    marked = MARK.join(PAIRED_RUN.split(UNTYPED.sub("", folded)))
     found: list[str] = []
     for paired, word in RUN.findall(marked):
         letters = list(paired)

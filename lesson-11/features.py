@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from math import sqrt
 
-from terms import PAIRS, terms
+from terms import PAIRED_RUN, terms
 
 # Words that questions are full of and that say nothing of their subject.
 COMMON = frozenset(
@@ -43,7 +43,7 @@ def features(text: str) -> Counter[str]:
     """
     words = [
         word
-        for word in re.findall(WORD, PAIRS.sub(" ", text.casefold()))
+        for word in re.findall(WORD, PAIRED_RUN.sub(" ", text.casefold()))
         if word not in COMMON
     ]
     return Counter(
@@ -84,5 +84,5 @@ def strength(question: str, text: str) -> float:
     mean = shared / (asked.total() ** (2 / 3) * found.total() ** (1 / 3))
     # Half of the pairs of a Chinese sentence join the end of a word to the start of
     # the next: the other text need not have them.
-    value = mean * 2 if PAIRS.search(question) else mean
+    value = mean * 2 if PAIRED_RUN.search(question) else mean
     return max(value, 1.0) if asked.keys() <= found.keys() else value
