@@ -94,7 +94,7 @@ def terms(text: str) -> list[str]:
 
 
 def cut(text: str) -> list[str]:
-    """Return the terms of a text, taken apart as if it had never been seen before."""
+    """Return the terms of a text; of what it holds only stems are remembered."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("ё", "е")
     marked = MARK.join(PAIRED_RUN.split(UNTYPED.sub("", folded)))
     found: list[str] = []

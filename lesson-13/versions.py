@@ -31,7 +31,7 @@ def fingerprint(folder: Path | str) -> str:
     No file is read: it is made of names, sizes, times and numbers of the files. It is
     empty where these are no proof: for a file that changed less than two seconds ago,
     since it could change again within one tick of the clock (as Git puts it, it is
-    racy), for links, and for a folder without such files.
+    racy), for links, for what cannot be looked at, and for a folder without such files.
     """
     now, found = time.time_ns(), []
     try:
