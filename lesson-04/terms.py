@@ -3,6 +3,8 @@
 import re
 import unicodedata
 from functools import lru_cache
+from itertools import chain
+from operator import add
 
 # Written without spaces, so cut into pairs: Han with 々〆〇, kana with ー, Hangul.
 PAIRED = (
@@ -18,30 +20,48 @@ SIGNS = "".join(
 UNTYPED = re.compile(
     "[\u00ad\u0300-\u036f\u200c-\u200f\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]"
 )
-LETTER = rf"[^\W_{PAIRED}]"
-RUN = re.compile(rf"([{PAIRED}]+)|({LETTER}+(?:[{SIGNS}]+{LETTER}*)*)(?:['’]s\b)?")
+# Python takes milliseconds to compile so large a set: it stands in this pattern alone,
+# which sets a mark before and after a run. UNTYPED leaves no such marks in a text.
+PAIRED_RUN = re.compile(f"([{PAIRED}]+)")
+MARK = "\ufeff"
+EASTERN = re.compile("[^\0-\u3004]")  # a rough look for them, but a quick one
+RUN = re.compile(
+    rf"{MARK}([^{MARK}]+){MARK}"
+    rf"|([^\W_]+(?:[{SIGNS}]+[^\W_]*)*)(?:['’]s(?!{MARK}?\w))?"
+)
 
-# Forms of a word meet when the rules leave the same stem of them. Each rule says what
-# goes and what comes instead; all are tried in this order. C: consonant, V: vowel.
+
+def table(*rules: tuple[str, str, str]) -> list[tuple[tuple[str, ...], str, str]]:
+    """Return the rules with the endings, which are written in one text, taken apart."""
+    return [(tuple(ends.split()), old, new) for ends, old, new in rules]
+
+
+# Forms of a word meet when the rules leave the same stem of them. Each rule says which
+# endings it is for, what goes and what comes instead; all are tried in this order. To
+# look at endings first is for speed: most words have none. C: consonant, V: vowel.
 C, V = "[^aeiouy]", "[aeiouy]"
 DERIVED = (
     "al|[ae]n[ct][ei]?|[eo]r|ic|[ai]bl[ei]?|e?ment|ism|at(?:e|or)?|iti|ous|ive?|i[sz]e?"
     "|(?<=[st])ion|(?<=r)i"
 )
-ENGLISH = [
-    (r"(ss|sh|ch|x)es$", r"\1"),
-    (r"(?<=..[^su])(?<!^new)s$", ""),
-    (r"(?<=..)ied?$", "y"),
-    (r"bly$|bility$", "ble"),
-    (r"(?<=....)(?<!pp)(?:ly|ful|ness)$", ""),
-    (rf"^({C}*{V}[^aeiouywx])(?:ed|ing)$", r"\1e"),  # hoping, but not hopping
-    (rf"({V}.*)(?:(?<!e)ed|ing)$", r"\1"),
-    (rf"({V}{C}+ee)d$", r"\1"),  # agreed
-    (rf"(?<=.{C})y$", "i"),
-    (rf"^({C}*{V}+{C}+{V}+{C}.*?)(?:{DERIVED})+$", r"\1"),
-    (r"(?<=..)([bdfglmnprt])\1$", r"\1"),  # cancelled
-    (rf"^(?!{C}*{V}{C}e$)(..+[^e])e$", r"\1"),
-]
+DERIVED_ENDS = (
+    "al nc nce nci nt nte nti er or ic bl ble bli ism at ate iti ous iv ive is ise iz"
+    " ize ion ri"
+)
+ENGLISH = table(
+    ("es", r"(ss|sh|ch|x)es$", r"\1"),
+    ("s", r"(?<=..[^su])(?<!^new)s$", ""),
+    ("ie ied", r"(?<=..)ied?$", "y"),
+    ("bly bility", r"bly$|bility$", "ble"),
+    ("ly ful ness", r"(?<=....)(?<!pp)(?:ly|ful|ness)$", ""),
+    ("ed ing", rf"^({C}*{V}[^aeiouywx])(?:ed|ing)$", r"\1e"),  # hoping, not hopping
+    ("ed ing", rf"({V}.*)(?:(?<!e)ed|ing)$", r"\1"),
+    ("eed", rf"({V}{C}+ee)d$", r"\1"),  # agreed
+    ("y", rf"(?<=.{C})y$", "i"),
+    (DERIVED_ENDS, rf"^({C}*{V}+{C}+{V}+{C}.*?)(?:{DERIVED})+$", r"\1"),
+    ("bb dd ff gg ll mm nn pp rr tt", r"(?<=...).$", ""),  # cancelled
+    ("e", rf"^(?!{C}*{V}{C}e$)(..+[^e])e$", r"\1"),
+)
 PARTICIPLE = "[иы]вш|ующ|енн|(?<=[ая])(?:ем|нн|вш|ющ|щ)"
 ADJECTIVE = "[иы]ми|[еиоы][ейм]|[ео](?:го|му)|[иы]х|[оеую]ю|[ая]я"
 VERB = (
@@ -49,15 +69,14 @@ VERB = (
     "|енн?[аоы]?|[еуи]йте|ите|[еу]й|[иы]м|у[ею]т|[иы]ть?|ишь|[иы]в(?:ши)?"
 )
 NOUN = "и?[ая](?:ми?|х)|[ео]в|[ьи]?[еюя]|[еи]?и|и?е[йм]|[ои]й|ом|[аоуыьй]"
-RUSSIAN = [
-    ("^([^аеиоуыэюя]*[аеиоуыэюя])", r"\1|"),  # no ending reaches across this bar
-    ("с[ья]$", ""),
-    (f"(?:(?:{PARTICIPLE})?(?:{ADJECTIVE})|{VERB}|{NOUN})$", ""),
-    (r"(?<=\w\w\w)(?:енн)?ость?$", ""),
-    ("(?<=н)н$|[иь]$", ""),
-    (r"(?<=\w)[оеьй](?=[кц]$)", ""),  # ссылок, ссылка; конец, конца
-    (r"\|", ""),
-]
+ENDING = f"(?:(?:{PARTICIPLE})?(?:{ADJECTIVE})|{VERB}|{NOUN})$"
+RUSSIAN = table(
+    ("сь ся", "с[ья]$", ""),
+    ("а в е и й л м н о т у х ы ь ю я", ENDING, ""),
+    ("ост ость", r"(?<=\w\w\w)(?:енн)?ость?$", ""),
+    ("н и ь", "(?<=н)н$|[иь]$", ""),
+    ("к ц", r"(?<=\w)[оеьй](?=[кц]$)", ""),  # ссылок, ссылка; конец, конца
+)
 
 
 def terms(text: str) -> list[str]:
@@ -67,26 +86,45 @@ def terms(text: str) -> list[str]:
     stem if it is an English or a Russian word. Chinese, Japanese and Korean runs give
     overlapping pairs of characters; a single character stands for itself.
     """
+    # Between two spaces stand words, which come again and again, or Chinese sentences,
+    # which do not. No term reaches across white space.
+    if EASTERN.search(text):
+        return cut(text)
+    return list(chain.from_iterable(map(remembered, text.split())))
+
+
+def cut(text: str) -> list[str]:
+    """Return the terms of a text; of what it holds only stems are remembered."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("ё", "е")
-    found = []
-    for paired, word in RUN.findall(UNTYPED.sub("", folded)):
-        if word:
-            found.append(stem(word))
-        else:
-            last = max(1, len(paired) - 1)
-            found.extend(paired[start : start + 2] for start in range(last))
+    marked = MARK.join(PAIRED_RUN.split(UNTYPED.sub("", folded)))
+    found: list[str] = []
+    for paired, word in RUN.findall(marked):
+        letters = list(paired)
+        found += map(add, letters, letters[1:] or [""]) if paired else [stem(word)]
     return found
 
 
 @lru_cache(maxsize=1 << 18)
+def remembered(piece: str) -> tuple[str, ...]:
+    """Return the terms of a piece of text without white space."""
+    return tuple(cut(piece))
+
+
+@lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
     """Return what the forms of an English or Russian word have in common.
 
     Russian follows the Snowball stemmer, English comes near to it (snowballstem.org,
     Porter 1980). Words with digits, of one or two or of over 40 letters stay whole.
     """
-    left = word
-    if word.isalpha() and 3 <= len(word) <= 40:
-        for old, new in ENGLISH if word.isascii() else RUSSIAN:
+    if not (word.isalpha() and 3 <= len(word) <= 40):
+        return word
+    rules, kept = ENGLISH, 0
+    if not word.isascii():  # no Russian ending reaches across the first vowel
+        vowels = (n for n, letter in enumerate(word, 1) if letter in "аеиоуыэюя")
+        rules, kept = RUSSIAN, next(vowels, 0)
+    left = word[kept:]
+    for ends, old, new in rules:
+        if left.endswith(ends):
             left = re.sub(old, new, left)
-    return left or word
+    return word[:kept] + left or word

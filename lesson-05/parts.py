@@ -184,6 +184,8 @@ def open_containers(
     """Return where the line goes on behind the marks of the quotes and items it opens,
     and for each of them how the next lines go on."""
     new: list[re.Pattern[str]] = []
+    if text[pos] not in " >-+*0123456789":  # most lines open none
+        return pos, new
     tail = len(text.rstrip(text[-1] + " "))  # no thematic break begins before it
     while pos < tail or not BREAK.match(text, pos):
         if mark := QUOTE.match(text, pos):
@@ -206,4 +208,4 @@ def leaf_at(text: str, in_text: bool) -> tuple[str, str]:
     if block and kind == "fence":
         return kind, f"^ {{0,3}}{block[kind]}+$"
     end = HTML_ENDS.get(kind, "")
-    return kind, "" if re.search(end, text, re.IGNORECASE) else end
+    return kind, "" if not end or re.search(end, text, re.IGNORECASE) else end

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from math import sqrt
 
-from terms import PAIRED, terms
+from terms import PAIRED_RUN, terms
 
 # Words that questions are full of and that say nothing of their subject.
 COMMON = frozenset(
@@ -31,7 +31,7 @@ COMMON_CHARACTERS = set(
     "的了是在有和也就都不而及与着或一个这那哪谁什么吗呢吧啊怎样为何几多少"
     "能会要可以被把从到对于我你他她它们很还时候"
 )
-WORD = rf"[^\W\d_{PAIRED}]{{3,}}"
+WORD = r"[^\W\d_]{3,}"
 ENOUGH = 0.24  # the least strength of evidence; measured on the course's questions
 
 
@@ -44,9 +44,15 @@ def features(text: str) -> Counter[str]:
     telling = [
         term
         for term in terms(text)
-        if term not in COMMON_TERMS and not COMMON_CHARACTERS & set(term)
+        if term not in COMMON_TERMS
+        # Only pairs have such characters, and words are longer.
+        and (len(term) > 2 or COMMON_CHARACTERS.isdisjoint(term))
     ]
-    words = [word for word in re.findall(WORD, text.casefold()) if word not in COMMON]
+    words = [
+        word
+        for word in re.findall(WORD, PAIRED_RUN.sub(" ", text.casefold()))
+        if word not in COMMON
+    ]
     return Counter(telling + [w[i : i + 3] for w in words for i in range(len(w) - 2)])
 
 
@@ -64,7 +70,7 @@ def is_evidence(question: str, text: str) -> bool:
     shared = sum(sqrt(count * found[feature]) for feature, count in asked.items())
     # Half of the pairs of a Chinese sentence join the end of a word to the start of
     # the next: the other text need not have them.
-    needed = ENOUGH / 2 if re.search(f"[{PAIRED}]", question) else ENOUGH
+    needed = ENOUGH / 2 if PAIRED_RUN.search(question) else ENOUGH
     return shared > 0 and (
         asked.keys() <= found.keys()
         or shared >= needed * asked.total() ** (2 / 3) * found.total() ** (1 / 3)

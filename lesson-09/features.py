@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from math import sqrt
 
-from terms import PAIRED, terms
+from terms import PAIRED_RUN, terms
 
 # Words that questions are full of and that say nothing of their subject.
 COMMON = frozenset(
@@ -31,7 +31,7 @@ COMMON_CHARACTERS = set(
     "的了是在有和也就都不而及与着或一个这那哪谁什么吗呢吧啊怎样为何几多少"
     "能会要可以被把从到对于我你他她它们很还时候"
 )
-WORD = rf"[^\W\d_{PAIRED}]{{3,}}"
+WORD = r"[^\W\d_]{3,}"
 ENOUGH = 0.24  # the least strength of evidence; measured on the course's questions
 
 
@@ -41,7 +41,11 @@ def features(text: str) -> Counter[str]:
     Common words are left out, and pairs with a common Chinese character. The letters
     are those inside words: forms of a word that share no term still share some.
     """
-    words = [word for word in re.findall(WORD, text.casefold()) if word not in COMMON]
+    words = [
+        word
+        for word in re.findall(WORD, PAIRED_RUN.sub(" ", text.casefold()))
+        if word not in COMMON
+    ]
     return Counter(
         telling_terms(text) + [w[i : i + 3] for w in words for i in range(len(w) - 2)]
     )
@@ -52,7 +56,9 @@ def telling_terms(text: str) -> list[str]:
     return [
         term
         for term in terms(text)
-        if term not in COMMON_TERMS and not COMMON_CHARACTERS & set(term)
+        if term not in COMMON_TERMS
+        # Only pairs have such characters, and words are longer.
+        and (len(term) > 2 or COMMON_CHARACTERS.isdisjoint(term))
     ]
 
 
@@ -78,5 +84,5 @@ def strength(question: str, text: str) -> float:
     mean = shared / (asked.total() ** (2 / 3) * found.total() ** (1 / 3))
     # Half of the pairs of a Chinese sentence join the end of a word to the start of
     # the next: the other text need not have them.
-    value = mean * 2 if re.search(f"[{PAIRED}]", question) else mean
+    value = mean * 2 if PAIRED_RUN.search(question) else mean
     return max(value, 1.0) if asked.keys() <= found.keys() else value

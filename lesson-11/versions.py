@@ -3,7 +3,7 @@
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import astuple
 from hashlib import sha256
 from pathlib import Path
@@ -31,21 +31,30 @@ def fingerprint(folder: Path | str) -> str:
     No file is read: it is made of names, sizes, times and numbers of the files. It is
     empty where these are no proof: for a file that changed less than two seconds ago,
     since it could change again within one tick of the clock (as Git puts it, it is
-    racy), for links, and for a folder without such files.
+    racy), for links, for what cannot be looked at, and for a folder without such files.
     """
-    now, found = time.time_ns(), []
-    for place, folders, files in os.walk(folder):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in files:
-            if name.lower().endswith(".md") and not name.startswith("."):
-                path = os.path.join(place, name)
-                try:
-                    seen = os.lstat(path)
-                except OSError:
-                    return ""
-                changed = max(seen.st_mtime_ns, seen.st_ctime_ns)
-                if not S_ISREG(seen.st_mode) or changed + SURE > now:
-                    return ""
-                stamp = (seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino)
-                found.append((os.fsencode(path), stamp))
-    return sha256(repr(sorted(found)).encode()).hexdigest() if found else ""
+    sure, found = time.time_ns() - SURE, []
+    try:
+        for path in markdown_files(os.fsencode(folder)):
+            seen = os.lstat(path)
+            if max(seen.st_mtime_ns, seen.st_ctime_ns) > sure or not S_ISREG(
+                seen.st_mode
+            ):
+                return ""
+            found.append(
+                b"%s %d %d %d %d"
+                % (path, seen.st_size, seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns)
+            )
+    except OSError:
+        return ""
+    return sha256(b"\0".join(sorted(found))).hexdigest() if found else ""
+
+
+def markdown_files(folder: bytes) -> Iterator[bytes]:
+    """Yield the path of each Markdown file below a folder but of hidden ones."""
+    with os.scandir(folder) as entries:
+        for entry in (e for e in entries if not e.name.startswith(b".")):
+            if entry.is_dir(follow_symlinks=False):
+                yield from markdown_files(entry.path)
+            elif entry.name.lower().endswith(b".md"):
+                yield entry.path

@@ -141,9 +141,10 @@ class Snapshot:
             weight = idf(total, sum(row["parts"] for row in holders))
             for row in holders:
                 read = partial(self.postings, row["audience"], term)
-                levels = array("Q", row["tops"] or b""), row["levels"] or b""
-                entry = Weighted(read, weight, saturations, *levels)
-                held[row["audience"]].append(entry)
+                tops = array("Q", row["tops"] or b"")
+                held[row["audience"]].append(
+                    Weighted(read, weight, saturations, tops, row["levels"] or b"")
+                )
         wanted = limit
         while wanted:
             found = [pair for one in held.values() for pair in best(one, wanted)]

@@ -12,7 +12,6 @@ from features import telling_terms
 from hybrid import hybrid_search
 from model import check_answer_model as check_answer_model
 from model import generate, read_settings, share_window, tokenizer_for
-from quotes import check_evidence, verdict
 from reply import AnswerError, without_addresses
 from rows import CountedRow, SourceRow
 from store import open_snapshot
@@ -117,6 +116,9 @@ def generated(query: str, chosen: Sequence[SourceRow]) -> dict[str, Any]:
 
     No word of it is passed on where none of its quotes is true, or a rule is broken.
     """
+    # Here: its patterns take 45 ms to compile, which only a model's answer needs.
+    from quotes import check_evidence, verdict
+
     try:
         reply = generate(query, chosen)
     except AnswerError as error:

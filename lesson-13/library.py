@@ -74,6 +74,7 @@ def load(folder: Path | str) -> tuple[list[Document], list[Fault]]:
         raise ValueError(f"there is no library folder {root} that can be read")
     found: list[tuple[str, Document]] = []
     faults: list[Fault] = []
+    home = root.resolve()
     for path in root.rglob("*"):
         # Names are UTF-8 on the disk, also for a Python that runs in another locale.
         name = os.fsencode(path.relative_to(root).as_posix()).decode(
@@ -81,9 +82,9 @@ def load(folder: Path | str) -> tuple[list[Document], list[Fault]]:
         )
         try:
             if "/." not in f"/{name}" and (
-                path.is_dir() or name.lower().endswith(".md")
+                name.lower().endswith(".md") or path.is_dir()
             ):
-                found += [(name, document) for document in read(path, name, root)]
+                found += [(name, document) for document in read(path, name, home)]
         except Fault as fault:
             faults.append(fault)
         except (OSError, RuntimeError) as error:  # RuntimeError: links in a circle
@@ -98,14 +99,14 @@ def load(folder: Path | str) -> tuple[list[Document], list[Fault]]:
     return [d for _, d in found if times[d.id] == 1], sorted(faults, key=str)
 
 
-def read(path: Path, name: str, root: Path) -> list[Document]:
+def read(path: Path, name: str, home: Path) -> list[Document]:
     """Return the document of a Markdown file; none for a folder, which holds others.
 
-    Raises Fault where it cannot be understood and OSError where it cannot be read.
+    `home` is the library's own place, without links. Raises Fault where the file cannot
+    be understood and OSError where it cannot be read.
     """
     # A link out of the library would publish what nobody put on this shelf.
-    inside = path.resolve().is_relative_to(root.resolve())
-    if not inside or not (path.is_dir() or path.is_file()):
+    if not path.resolve().is_relative_to(home) or not (path.is_file() or path.is_dir()):
         raise Fault(name, 1, "is no file of this library: copy the file, link none")
     if path.is_dir():
         os.scandir(path).close()  # or a folder without read permission goes unnoticed

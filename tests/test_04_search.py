@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from collections import Counter
 from decimal import Decimal, localcontext
 
@@ -394,6 +395,50 @@ def test_searching_changes_nothing(lesson):
     kept = json.dumps(rows)
     rows[0]["score"] = -1.0
     assert json.dumps(search("fox owl", parts)) == kept and parts == before
+
+
+# ---- what makes terms fast changes none of them
+
+
+@pytest.mark.lessons(4)
+@few
+@given(text=any_text)
+@example(text="Ann’s ann's中 中's １２ ｶﾞ か\u3099 _a_ a\u0301")
+@example(text="a\x1cb\x85c\u2028d\u3000е\u00a0ё")
+def test_pieces_of_a_text_have_the_terms_of_the_whole(lesson, text):
+    """A text may be cut at white space and its pieces remembered."""
+    module = lesson.load("terms")
+    whole = module.cut(text)
+    assert module.terms(text) == module.terms(text) == whole
+    assert [term for piece in text.split() for term in module.cut(piece)] == whole
+
+
+ENGLISH_ENDS = (
+    "s es sses shes ies ied ie bly bility ly ful ness ed ing eed y e ll nn al ance ence"
+    " anci ency ant enti or er ic able ibli ement ism ate ator at iti ous iv ive is ize"
+    " iz ise sion tion ri"
+)
+RUSSIAN_ENDS = (
+    "ся сь ывшими ующего енной аемый анная иями ами ах ям ов ев ие ья ью ей ой ый ом ем"
+    " ул ил ала нно ете ейте ует ют ят ть ешь ишь ены ен ена ить ыть ость ост енность"
+    " нн н и ь ок ек ец ц к а о у ы"
+)
+
+
+@pytest.mark.lessons(4)
+def test_no_rule_is_passed_over_that_would_change_a_word(lesson):
+    """The endings of each rule are all those that its pattern can match."""
+    module, rng = lesson.load("terms"), random.Random(4)
+    for rules, letters, ends in (
+        (module.ENGLISH, "abcdefghijklmnopqrstuvwxyz", ENGLISH_ENDS.split()),
+        (module.RUSSIAN, "абвгдежзийклмнопрстуфхцчшщъыьэюя", RUSSIAN_ENDS.split()),
+    ):
+        for _ in range(4000):
+            word = "".join(rng.choices(letters, k=rng.randint(1, 6)))
+            word += "".join(rng.choices(ends, k=rng.randint(0, 2)))
+            for endings, old, new in rules:
+                if not word.endswith(endings) and old != "(?<=...).$":
+                    assert re.sub(old, new, word) == word, (word, old)
 
 
 # ---- any text is a legal question

@@ -1475,9 +1475,14 @@ def test_what_is_not_published_makes_no_other_fingerprint(lesson, library, monke
     assert versions.fingerprint(library.folder) == first != ""
 
 
+def refuse(path: object) -> None:
+    """Act like a file system that does not let us look."""
+    raise PermissionError(13, "not for you", path)
+
+
 @pytest.mark.lessons(6)
 def test_a_fingerprint_is_empty_where_it_is_no_proof(lesson, library, monkeypatch):
-    """Files of the last two seconds, links, and folders without files."""
+    """Files of the last two seconds, what cannot be seen, links, no files at all."""
     versions = lesson.load("versions")
     assert versions.fingerprint(library.folder) == ""
     assert versions.fingerprint(library.folder / "nowhere") == ""
@@ -1488,6 +1493,10 @@ def test_a_fingerprint_is_empty_where_it_is_no_proof(lesson, library, monkeypatc
         assert versions.fingerprint(library.folder) == ""
     monkeypatch.setattr(versions, "time", Clock(3))
     assert versions.fingerprint(library.folder) != ""
+    for name in ("lstat", "scandir"):
+        with monkeypatch.context() as patch:
+            patch.setattr(versions.os, name, refuse)
+            assert versions.fingerprint(library.folder) == ""
     try:
         (library.folder / "b.md").symlink_to(path)
     except OSError:
