@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 APPLICATION = 0x534F5243  # "SORC" in the file's head: a snapshot of this course
-FORMAT = 208  # the second form of the tables of lesson 08
+FORMAT = 308  # the third form of the tables of lesson 08
 BUSY_SECONDS = 5.0  # how long to wait for a process that has locked the file
 
 SCHEMA = """
@@ -22,8 +22,8 @@ CREATE TABLE parts (
 CREATE TABLE postings (
     audience TEXT, term TEXT, highest_count INTEGER, lowest_length INTEGER,
     numbers BLOB, codes BLOB, PRIMARY KEY (audience, term)) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS vectors (
-    text_hash TEXT PRIMARY KEY, space TEXT, vector BLOB);
+CREATE TABLE IF NOT EXISTS embeddings (
+    text_hash TEXT PRIMARY KEY, space TEXT, places BLOB, numbers BLOB);
 """
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 APPLICATION = 0x534F5243  # "SORC" in the file's head: a snapshot of this course
-FORMAT = 210  # the second form of the tables of lesson 10
+FORMAT = 310  # the third form of the tables of lesson 10
 BUSY_SECONDS = 5.0  # how long to wait for a process that has locked the file
 
 SCHEMA = """
@@ -22,11 +22,11 @@ CREATE TABLE parts (
 CREATE TABLE postings (
     audience TEXT, term TEXT, highest_count INTEGER, lowest_length INTEGER,
     numbers BLOB, codes BLOB, PRIMARY KEY (audience, term)) WITHOUT ROWID;
-CREATE TABLE vectors (
-    text_hash TEXT PRIMARY KEY, space TEXT, vector BLOB);
+CREATE TABLE embeddings (
+    text_hash TEXT PRIMARY KEY, space TEXT, places BLOB, numbers BLOB);
 CREATE TABLE sides (
     audience TEXT, side INTEGER, block INTEGER, bits BLOB,
-    PRIMARY KEY (audience, side, block)) WITHOUT ROWID;
+    PRIMARY KEY (audience, side, block));
 CREATE INDEX parts_by_text ON parts (text_hash);
 CREATE INDEX sides_by_block ON sides (block);
 CREATE TABLE sources (doc_id TEXT PRIMARY KEY, hash TEXT);

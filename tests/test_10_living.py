@@ -393,7 +393,7 @@ def index_of(path: Path) -> dict:
             "documents": sorted(db.execute("SELECT * FROM documents").fetchall()),
             "parts": sorted(parts.values()),
             "postings": postings,
-            "vectors": sorted(db.execute("SELECT * FROM vectors").fetchall()),
+            "vectors": sorted(db.execute("SELECT * FROM embeddings").fetchall()),
         }
 
 
@@ -1581,13 +1581,13 @@ def test_the_app_counts_a_journal_of_another_form_of_the_tables(lesson, library)
         db.execute("PRAGMA user_version = 10")
         db.commit()
     assert ": 1 put" in app(lesson, "--json", "fox", **env).stderr
-    if lesson.load("database").FORMAT == 210:
+    if lesson.load("database").FORMAT == 310:
         return
     app(lesson, "--withdraw", "a", **env)
     with contextlib.closing(sqlite3.connect(path)) as db:  # as lesson 10 leaves it
         db.execute("ALTER TABLE parts DROP COLUMN tokenizer")
         db.execute("ALTER TABLE parts DROP COLUMN tokens")
-        db.execute("PRAGMA user_version = 210")
+        db.execute("PRAGMA user_version = 310")
         db.commit()
     assert ": no change" in app(lesson, "--json", "fox", **env).stderr
     history = lesson.load("store").history(path)
