@@ -6,7 +6,7 @@ from array import array
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from hashlib import sha256
-from zlib import compress
+from itertools import compress, count
 
 from access import AUDIENCES, audience, visible
 from console import safe
@@ -62,19 +62,20 @@ def write_vectors(db: sqlite3.Connection, embedder: Embedder, size: int = 32) ->
 
     They are made `size` at a time; on a terminal the progress is shown. A text that
     cannot be embedded whole gets none, which is told: only words will find it, and the
-    next publishing tries again.
+    next publishing tries again. The file keeps those numbers of a vector that are not
+    0, and their places; where none is 0 the places need not be told.
     """
     db.execute(
         """
-        DELETE FROM vectors
+        DELETE FROM embeddings
         WHERE space != ? OR text_hash NOT IN (SELECT text_hash FROM parts)
         """,
         [embedder.space],
     )
     new = db.execute(
         """
-        SELECT number, text_hash FROM parts LEFT JOIN vectors USING (text_hash)
-        WHERE vector IS NULL ORDER BY number
+        SELECT number, text_hash FROM parts
+        WHERE text_hash NOT IN (SELECT text_hash FROM embeddings) ORDER BY number
         """
     ).fetchall()
     read_part = Snapshot(db).read_part
@@ -88,15 +89,17 @@ def write_vectors(db: sqlite3.Connection, embedder: Embedder, size: int = 32) ->
             embedder.embed([make_row(part)["text"] for part, _ in batch]),
             strict=True,
         ):
-            db.execute(
-                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
-                (
-                    text_hash,
-                    embedder.space,
-                    compress(array("f", vector)) if vector else None,
-                ),
-            )
-            if not vector:
+            if vector:
+                db.execute(
+                    "INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)",
+                    (
+                        text_hash,
+                        embedder.space,
+                        b"" if all(vector) else array("H", compress(count(), vector)),
+                        array("f", filter(None, vector)),
+                    ),
+                )
+            else:
                 print(safe(f"not_embedded: {part.id}: too long"), file=sys.stderr)
         if sys.stderr.isatty():
             print(f"embedded {start + len(batch)} of {len(new)}", file=sys.stderr)

@@ -9,7 +9,6 @@ from functools import partial
 from itertools import groupby
 from operator import itemgetter, mul
 from pathlib import Path
-from zlib import decompress
 
 from access import AUDIENCES, applicable, visible
 from database import FORMAT, StoreError, connection, default_db
@@ -149,13 +148,16 @@ class Snapshot:
         Those with nothing in common, and those without a vector, are not returned.
         """
         query = """
-            SELECT number, vector FROM parts JOIN documents USING (doc_id)
-            JOIN vectors USING (text_hash) WHERE audience = ? AND vector IS NOT NULL"""
+            SELECT number, places, numbers FROM parts JOIN documents USING (doc_id)
+            JOIN embeddings USING (text_hash) WHERE audience = ?"""
         ranked = [
             (number, cosine)
             for group in AUDIENCES[role]
-            for number, packed in self.db.execute(query, [group])
-            if (cosine := sum(map(mul, vector, array("f", decompress(packed))))) > 0
+            for number, places, numbers in self.db.execute(query, [group])
+            for own in [
+                map(vector.__getitem__, array("H", places) or range(len(vector)))
+            ]
+            if (cosine := sum(map(mul, own, array("f", numbers)))) > 0
         ]
         ranked = sorted(ranked, key=itemgetter(1), reverse=True)
         return self.applicable_rows(ranked, facts or {}, limit)

@@ -38,7 +38,10 @@ def publish(path: Path | str, documents: Iterable[Document], files: str = "") ->
         db.execute("BEGIN IMMEDIATE")
         # All but the vectors: those of unchanged texts are used again.
         tables = db.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name != 'vectors'"
+            """
+            SELECT name FROM sqlite_master
+            WHERE type = 'table' AND name != 'embeddings'
+            """
         )
         for (table,) in tables.fetchall():
             db.execute(f"DROP TABLE {table}")

@@ -1,12 +1,14 @@
 """The index: all that is counted when the library is published."""
 
+import json
 import sqlite3
 import sys
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from hashlib import sha256
-from zlib import compress, decompress
+from itertools import compress, count
+from math import log2
 
 from access import AUDIENCES, audience, visible
 from console import safe
@@ -14,7 +16,7 @@ from embeddings import Embedder
 from library import Document, split
 from postings import Collected, levels
 from rows import make_row
-from sides import BLOCK, marks
+from sides import BLOCK, STEPS, marks
 from snapshot import Snapshot
 from terms import terms
 from versions import version_of
@@ -63,19 +65,20 @@ def write_vectors(db: sqlite3.Connection, embedder: Embedder, size: int = 32) ->
 
     They are made `size` at a time; on a terminal the progress is shown. A text that
     cannot be embedded whole gets none, which is told: only words will find it, and the
-    next publishing tries again.
+    next publishing tries again. The file keeps those numbers of a vector that are not
+    0, and their places; where none is 0 the places need not be told.
     """
     db.execute(
         """
-        DELETE FROM vectors
+        DELETE FROM embeddings
         WHERE space != ? OR text_hash NOT IN (SELECT text_hash FROM parts)
         """,
         [embedder.space],
     )
     new = db.execute(
         """
-        SELECT number, text_hash FROM parts LEFT JOIN vectors USING (text_hash)
-        WHERE vector IS NULL ORDER BY number
+        SELECT number, text_hash FROM parts
+        WHERE text_hash NOT IN (SELECT text_hash FROM embeddings) ORDER BY number
         """
     ).fetchall()
     read_part = Snapshot(db).read_part
@@ -89,36 +92,52 @@ def write_vectors(db: sqlite3.Connection, embedder: Embedder, size: int = 32) ->
             embedder.embed([make_row(part)["text"] for part, _ in batch]),
             strict=True,
         ):
-            db.execute(
-                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
-                (
-                    text_hash,
-                    embedder.space,
-                    compress(array("f", vector)) if vector else None,
-                ),
-            )
-            if not vector:
+            if vector:
+                db.execute(
+                    "INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)",
+                    (
+                        text_hash,
+                        embedder.space,
+                        b"" if all(vector) else array("H", compress(count(), vector)),
+                        array("f", filter(None, vector)),
+                    ),
+                )
+            else:
                 print(safe(f"not_embedded: {part.id}: too long"), file=sys.stderr)
         if sys.stderr.isatty():
             print(f"embedded {start + len(batch)} of {len(new)}", file=sys.stderr)
 
 
-def write_sides(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
-    """Store which parts are on which side, for all blocks with one of these parts."""
+def write_sides(db: sqlite3.Connection, numbers: set[int]) -> None:
+    """Store which sides these parts are on, a bit for each part, in blocks of parts.
+
+    Which parts are how large is kept for each audience apart: only parts that have a
+    size are looked at later.
+    """
     query = """
-        SELECT number, audience, vector FROM parts JOIN documents USING (doc_id)
-        JOIN vectors USING (text_hash)
-        WHERE number >= ? AND number < ? AND vector IS NOT NULL"""
+        SELECT number, audience, places, numbers FROM parts
+        JOIN documents USING (doc_id) JOIN embeddings USING (text_hash)
+        WHERE number IN (SELECT value FROM json_each(?))"""
     for block in {number // BLOCK for number in numbers}:
-        bits: defaultdict[tuple[str, int], int] = defaultdict(int)
-        start = block * BLOCK
-        for number, group, packed in db.execute(query, [start, start + BLOCK]):
-            for side in marks(array("f", decompress(packed))):
-                bits[group, side] |= 1 << number - start
+        bits = {
+            group: defaultdict[int, bytearray](lambda: bytearray(BLOCK // 8))
+            for group in ("", *AUDIENCES)
+        }
+        for number, group, places, kept in db.execute(
+            query, [json.dumps([n for n in numbers if n // BLOCK == block])]
+        ):
+            byte, bit = number % BLOCK // 8, 1 << number % 8
+            held = list(
+                zip(array("H", places) or count(), array("f", kept), strict=False)
+            )
+            bits[group][int(STEPS * log2(len(held) or 1))][byte] |= bit
+            for side in marks(held):
+                bits[""][side][byte] |= bit
         db.executemany(
             "INSERT INTO sides VALUES (?, ?, ?, ?)",
             (
-                (group, side, block, parts.to_bytes(BLOCK // 8, "little"))
-                for (group, side), parts in sorted(bits.items())
+                (group, side, block, parts.rstrip(b"\0"))
+                for group, by_side in bits.items()
+                for side, parts in sorted(by_side.items())
             ),
         )

@@ -3,13 +3,14 @@
 import json
 import sqlite3
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial, reduce
-from itertools import groupby
-from operator import itemgetter, or_
+from functools import partial
+from itertools import accumulate, groupby
+from operator import itemgetter, mul, or_
 from pathlib import Path
-from zlib import decompress
+from re import finditer
 
 from access import AUDIENCES, applicable, visible
 from database import FORMAT, StoreError, connection, default_db
@@ -19,15 +20,7 @@ from parts import Part
 from postings import Postings, Saturations, Weighted, best, leading
 from rows import RankedRow, Row, make_row
 from search import idf
-from sides import (
-    BLOCK,
-    CANDIDATES,
-    FEW,
-    by_size,
-    highest,
-    shared,
-    sides,
-)
+from sides import BLOCK, CANDIDATES, LEVELS, STEPS, likely, shared, sides
 from terms import terms
 
 
@@ -155,54 +148,69 @@ class Snapshot:
         """Return the `limit` parts nearest to a vector of this space, as rows.
 
         The score is the cosine. It is computed for those parts that `role` may read
-        and that are on most of the vector's sides, among parts of about their size;
-        where they are equally many, for those that are on the fewest other ones. Where
+        and that may be the nearest, as the sides they share with the vector tell. Where
         up to CANDIDATES parts share a side, these are all. Parts with nothing in common
         are not returned.
         """
-        few = [self.bits(role, side) for side in FEW]
-        counts = shared(self.bits(role, side) for side in sides(vector))
-        sharing, wanted = reduce(or_, counts, 0), max(CANDIDATES, limit)
         held = [(place, number) for place, number in enumerate(vector) if number]
+        asked = [side + level for side in sides(held) for level in range(LEVELS)]
+        groups = likely(
+            shared(self.bits("", asked).values()),
+            [
+                pair
+                for group in AUDIENCES[role]
+                for pair in self.bits(group, range(16 * STEPS)).items()
+            ],
+        )
+        sharing, wanted = sum(map(int.bit_count, groups)), max(CANDIDATES, limit)
         while True:
-            each = wanted if sharing.bit_count() <= wanted else wanted // 4
-            near = [
-                number
-                for parts in by_size(few, sharing)
-                for number in highest([*few, *counts], parts, each)
-            ]
-            cosines = ((number, self.cosine(held, number)) for number in near)
-            ranked = sorted(cosines, key=itemgetter(1), reverse=True)
-            rows = self.applicable_rows(
-                [pair for pair in ranked if pair[1] > 0], facts or {}, limit
+            near = next(
+                some
+                for some in accumulate(groups, or_, initial=0)
+                if some.bit_count() >= (sharing if sharing <= wanted else wanted // 3)
             )
-            if len(rows) >= limit or len(near) == sharing.bit_count():
+            rows = self.applicable_rows(
+                [pair for pair in self.cosines(list(vector), near) if pair[1] > 0],
+                facts or {},
+                limit,
+            )
+            if len(rows) >= limit or sharing <= wanted:
                 return rows
             wanted *= 4  # too many of them hold elsewhere only: look further down
 
-    def bits(self, role: str, side: int) -> int:
-        """Return a bit for each part that is on this side and that `role` may read."""
-        return sum(
-            int.from_bytes(row["bits"], "little") << row["block"] * BLOCK
-            for group in AUDIENCES[role]
-            for row in self.db.execute(
-                "SELECT block, bits FROM sides WHERE audience = ? AND side = ?",
-                [group, side],
-            )
-        )
+    def bits(self, audience: str, sides: Iterable[int]) -> dict[int, int]:
+        """Return a bit for each part that is on a side, by side."""
+        packed = defaultdict[int, bytearray](bytearray)
+        for side, block, bits in self.db.execute(
+            """
+            SELECT side, block, bits FROM sides
+            WHERE audience = ? AND side IN (SELECT value FROM json_each(?))
+            ORDER BY side, block
+            """,
+            [audience, json.dumps(list(sides))],
+        ):
+            packed[side] += bytes(block * BLOCK // 8 - len(packed[side])) + bits
+        return {side: int.from_bytes(some, "little") for side, some in packed.items()}
 
-    def cosine(self, held: Sequence[tuple[int, float]], number: int) -> float:
-        """Return the cosine of the vector of a part with another one.
+    def cosines(self, vector: Vector, parts: int) -> list[tuple[int, float]]:
+        """Return number and cosine with a vector for parts given as bits, best first.
 
-        Of that one only the numbers that are not 0 are given, with their places.
+        All their vectors are read by one query: hundreds of them would take longer.
         """
-        ((packed,),) = self.db.execute(
-            """SELECT vector FROM parts JOIN vectors USING (text_hash)
-            WHERE number = ?""",
-            [number],
-        )
-        other = array("f", decompress(packed))
-        return sum(own * other[place] for place, own in held)
+        numbers = [match.start() for match in finditer("1", f"{parts:b}"[::-1])]
+        found = [
+            (number, sum(map(mul, map(vector.__getitem__, held), array("f", kept))))
+            for number, places, kept in self.db.execute(
+                """
+                SELECT number, places, numbers FROM parts
+                JOIN embeddings USING (text_hash)
+                WHERE number IN (SELECT value FROM json_each(?))
+                """,
+                [json.dumps(numbers)],
+            )
+            for held in [array("H", places) or range(len(vector))]
+        ]
+        return sorted(found, key=itemgetter(1), reverse=True)
 
     def holders(self, term: str, role: str) -> list[sqlite3.Row]:
         """Return how many parts hold a term, and its levels, for each audience."""

@@ -15,7 +15,6 @@ from database import APPLICATION, FORMAT, SCHEMA, StoreError, connection, defaul
 from embeddings import get_embedder
 from index import write_index, write_sides, write_vectors
 from library import Document, Fault, default_library, load
-from sides import BLOCK
 from snapshot import open_snapshot as open_snapshot
 from versions import document_hash, fingerprint, version_of
 
@@ -39,7 +38,10 @@ def publish(path: Path | str, documents: Iterable[Document], files: str = "") ->
         db.execute("BEGIN IMMEDIATE")
         # All but the vectors: those of unchanged texts are used again.
         tables = db.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'table' AND name != 'vectors'"
+            """
+            SELECT name FROM sqlite_master
+            WHERE type = 'table' AND name != 'embeddings'
+            """
         )
         for (table,) in tables.fetchall():
             db.execute(f"DROP TABLE {table}")
@@ -55,8 +57,9 @@ def publish(path: Path | str, documents: Iterable[Document], files: str = "") ->
             write_document(db, document, hashes[document.id])
         write_index(db, documents, hashes)
         write_vectors(db, embedder)
-        (last,) = db.execute("SELECT max(number) FROM parts").fetchone()
-        write_sides(db, range(0, (last or 0) + 1, BLOCK))
+        write_sides(
+            db, {number for (number,) in db.execute("SELECT number FROM parts")}
+        )
         db.execute("COMMIT")
     return version
 

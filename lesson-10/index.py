@@ -1,13 +1,15 @@
 """The index: all that is counted when the library is published."""
 
+import json
 import sqlite3
 import sys
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from hashlib import sha256
-from zlib import compress, decompress
+from itertools import compress, count
+from math import log2
 
 from access import AUDIENCES, audience
 from console import safe
@@ -16,7 +18,7 @@ from library import Document, split
 from parts import Part
 from postings import Collected, Postings, levels
 from rows import make_row
-from sides import BLOCK, marks
+from sides import BLOCK, STEPS, marks
 from snapshot import Snapshot
 from terms import terms
 
@@ -112,19 +114,21 @@ def write_vectors(
 
     They are made `size` at a time; on a terminal the progress is shown. A text that
     cannot be embedded whole gets none, which is told: only words will find it, and the
-    next publishing tries again. Returns the numbers of the parts without one so far.
+    next publishing tries again. The file keeps those numbers of a vector that are not
+    0, and their places; where none is 0 the places need not be told. Returns the
+    numbers of the parts without a vector so far.
     """
     db.execute(
         """
-        DELETE FROM vectors
+        DELETE FROM embeddings
         WHERE space != ? OR text_hash NOT IN (SELECT text_hash FROM parts)
         """,
         [embedder.space],
     )
     new = db.execute(
         """
-        SELECT number, text_hash FROM parts LEFT JOIN vectors USING (text_hash)
-        WHERE vector IS NULL ORDER BY number
+        SELECT number, text_hash FROM parts
+        WHERE text_hash NOT IN (SELECT text_hash FROM embeddings) ORDER BY number
         """
     ).fetchall()
     read_part = Snapshot(db).read_part
@@ -138,38 +142,67 @@ def write_vectors(
             embedder.embed([make_row(part)["text"] for part, _ in batch]),
             strict=True,
         ):
-            db.execute(
-                "INSERT OR REPLACE INTO vectors VALUES (?, ?, ?)",
-                (
-                    text_hash,
-                    embedder.space,
-                    compress(array("f", vector)) if vector else None,
-                ),
-            )
-            if not vector:
+            if vector:
+                db.execute(
+                    "INSERT OR REPLACE INTO embeddings VALUES (?, ?, ?, ?)",
+                    (
+                        text_hash,
+                        embedder.space,
+                        b"" if all(vector) else array("H", compress(count(), vector)),
+                        array("f", filter(None, vector)),
+                    ),
+                )
+            else:
                 print(safe(f"not_embedded: {part.id}: too long"), file=sys.stderr)
         if sys.stderr.isatty():
             print(f"embedded {start + len(batch)} of {len(new)}", file=sys.stderr)
     return {number for number, _ in new}
 
 
-def write_sides(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
-    """Store which parts are on which side, for all blocks with one of these parts."""
+def write_sides(db: sqlite3.Connection, numbers: set[int]) -> None:
+    """Store which sides these parts are on, a bit for each part, in blocks of parts.
+
+    Which parts are how large is kept for each audience apart: only parts that have a
+    size are looked at later. What these parts were on before is forgotten, and of
+    blocks with other parts only those sides are written that change.
+    """
     query = """
-        SELECT number, audience, vector FROM parts JOIN documents USING (doc_id)
-        JOIN vectors USING (text_hash)
-        WHERE number >= ? AND number < ? AND vector IS NOT NULL"""
+        SELECT number, audience, places, numbers FROM parts
+        JOIN documents USING (doc_id) JOIN embeddings USING (text_hash)
+        WHERE number IN (SELECT value FROM json_each(?))"""
     for block in {number // BLOCK for number in numbers}:
-        db.execute("DELETE FROM sides WHERE block = ?", [block])
-        bits: defaultdict[tuple[str, int], int] = defaultdict(int)
-        start = block * BLOCK
-        for number, group, packed in db.execute(query, [start, start + BLOCK]):
-            for side in marks(array("f", decompress(packed))):
-                bits[group, side] |= 1 << number - start
+        bits = {
+            group: defaultdict[int, bytearray](lambda: bytearray(BLOCK // 8))
+            for group in ("", *AUDIENCES)
+        }
+        others = ~sum(
+            1 << number % BLOCK for number in numbers if number // BLOCK == block
+        )
+        for group, side, packed in db.execute(
+            "SELECT audience, side, bits FROM sides WHERE block = ?", [block]
+        ):
+            bits[group][side][:] = (int.from_bytes(packed, "little") & others).to_bytes(
+                BLOCK // 8, "little"
+            )
+        for number, group, places, kept in db.execute(
+            query, [json.dumps([n for n in numbers if n // BLOCK == block])]
+        ):
+            byte, bit = number % BLOCK // 8, 1 << number % 8
+            held = list(
+                zip(array("H", places) or count(), array("f", kept), strict=False)
+            )
+            bits[group][int(STEPS * log2(len(held) or 1))][byte] |= bit
+            for side in marks(held):
+                bits[""][side][byte] |= bit
         db.executemany(
-            "INSERT INTO sides VALUES (?, ?, ?, ?)",
+            """
+            INSERT INTO sides VALUES (?, ?, ?, ?) ON CONFLICT (audience, side, block)
+            DO UPDATE SET bits = excluded.bits WHERE bits != excluded.bits
+            """,
             (
-                (group, side, block, parts.to_bytes(BLOCK // 8, "little"))
-                for (group, side), parts in sorted(bits.items())
+                (group, side, block, parts.rstrip(b"\0"))
+                for group, by_side in bits.items()
+                for side, parts in sorted(by_side.items())
             ),
         )
+        db.execute("DELETE FROM sides WHERE block = ? AND bits = x''", [block])

@@ -1,29 +1,39 @@
-"""Sides: which vectors may be near to another one, told by one bit for each number.
+"""Sides: which vectors may be near to another one, told by a few bits for each number.
 
 Each number of a vector lies on one of two sides of zero. Vectors that point in similar
-directions share many sides, and how many they share is counted for all parts at once,
-in whole numbers with as many bits as there are parts.
+directions share many sides, and above all those of their large numbers. How many they
+share is counted for all parts at once, in whole numbers with as many bits as there are
+parts.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from re import finditer
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from operator import itemgetter, or_
 
-BLOCK = 2048  # parts whose bits are written together
-CANDIDATES = 1500  # compared exactly: so many parts, or a quarter of it of each size
-# Sides below zero are of another kind: for each digit of how many sides a part is on,
-# written in binary, the parts where it is 0.
-FEW = range(-1, -16, -1)
-
-
-def sides(vector: Sequence[float]) -> list[int]:
-    """Return the sides that a vector is on; for a number that is 0 it is on none."""
-    return [2 * place + (number > 0) for place, number in enumerate(vector) if number]
+BLOCK = 32_000  # parts whose bits are kept together: a page of the file holds them
+CANDIDATES = 1500  # compared exactly: so many parts, or a third where more share a side
+# A number whose square is so many times the usual one is on a further side, so that
+# shared sides tell of strength, too.
+STRONG = (1.2, 2.5)
+LEVELS = len(STRONG) + 1
+STEPS = 8  # sizes of parts that are told apart between one size and its double
 
 
-def marks(vector: Sequence[float]) -> list[int]:
+def sides(held: Iterable[tuple[int, float]]) -> list[int]:
+    """Return the sides that a vector is on, without the further ones of strong numbers.
+
+    Of the vector those numbers are given that are not 0, with their places.
+    """
+    return [LEVELS * (2 * place + (number > 0)) for place, number in held]
+
+
+def marks(held: Sequence[tuple[int, float]]) -> list[int]:
     """Return all sides under which a part with this vector is kept."""
-    found = sides(vector)
-    return found + [side for n, side in enumerate(FEW) if not len(found) >> n & 1]
+    found, size = sides(held), len(held)  # all squares add up to 1
+    for level, times in enumerate(STRONG, start=1):
+        held = [(place, n) for place, n in held if n * n * size > times]
+        found += [side + level for side in sides(held)]
+    return found
 
 
 def shared(sides: Iterable[int]) -> list[int]:
@@ -43,26 +53,26 @@ def shared(sides: Iterable[int]) -> list[int]:
     return digits
 
 
-def by_size(few: Sequence[int], parts: int) -> Iterator[int]:
-    """Divide parts, a bit each, by how many sides they are on: 2 or 3, 4 to 7, …
+def likely(digits: Sequence[int], sizes: Iterable[tuple[int, int]]) -> list[int]:
+    """Divide parts, a bit each, by what their cosine may be, the highest first.
 
-    `few` has the parts of each of the sides in FEW. Long texts share many sides with
-    any question, so parts are compared only with others of about their size.
+    `digits` are their counts of shared sides, in columns. `sizes` has the parts of each
+    size, in steps of the logarithm. A part that is on n sides has numbers of 1 / √n or
+    so: the count is multiplied by that, or long parts would win, which share many sides
+    with any question. Parts of no size are left out.
     """
-    for digit in reversed(few):
-        yield parts & ~digit
-        parts &= digit
-
-
-def highest(digits: Sequence[int], among: int, wanted: int) -> list[int]:
-    """Return the `wanted` parts with the highest counts, and those that tie with them.
-
-    `among` has a bit for each part that takes part. The numbers of the parts rise.
-    """
-    ahead, tied = 0, among
+    counts = {0: reduce(or_, digits, 0)}
     for digit in reversed(digits):
-        if (ahead | tied & digit).bit_count() < wanted:
-            ahead, tied = ahead | tied & digit, tied & ~digit
-        else:
-            tied &= digit
-    return [match.start() for match in finditer("1", f"{ahead | tied:b}"[::-1])]
+        counts = {
+            2 * count + bit: some
+            for count, parts in counts.items()
+            for bit, some in enumerate((parts & ~digit, parts & digit))
+            if some
+        }
+    groups = (
+        (count / 2 ** (size / STEPS / 2), some)
+        for count, parts in counts.items()
+        for size, of_size in sizes
+        if (some := parts & of_size)
+    )
+    return [parts for _, parts in sorted(groups, key=itemgetter(0), reverse=True)]

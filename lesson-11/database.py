@@ -22,11 +22,11 @@ CREATE TABLE parts (
 CREATE TABLE postings (
     audience TEXT, term TEXT, tops BLOB, levels BLOB, entries BLOB,
     PRIMARY KEY (audience, term)) WITHOUT ROWID;
-CREATE TABLE vectors (
-    text_hash TEXT PRIMARY KEY, space TEXT, vector BLOB);
+CREATE TABLE embeddings (
+    text_hash TEXT PRIMARY KEY, space TEXT, places BLOB, numbers BLOB);
 CREATE TABLE sides (
     audience TEXT, side INTEGER, block INTEGER, bits BLOB,
-    PRIMARY KEY (audience, side, block)) WITHOUT ROWID;
+    PRIMARY KEY (audience, side, block));
 CREATE INDEX parts_by_text ON parts (text_hash);
 CREATE INDEX sides_by_block ON sides (block);
 CREATE TABLE sources (doc_id TEXT PRIMARY KEY, hash TEXT);

@@ -36,7 +36,10 @@ def get_embedder() -> Embedder:
     """
     backend = os.environ.get("EMBED_BACKEND") or "hash"
     if backend == "hash":
-        return Embedder(f"hash:v1:{DIMENSION}", hash_vectors)
+        return Embedder(
+            f"hash:v1:{DIMENSION}",
+            lambda texts, question=False: [hash_vector(text) for text in texts],
+        )
     if backend != "ollama":
         raise ValueError(f"EMBED_BACKEND is {backend!r}: use hash or ollama")
     model = full_name(os.environ.get("EMBED_MODEL", ""))
@@ -46,31 +49,27 @@ def get_embedder() -> Embedder:
     return Embedder(f"ollama:{model}:{digest}:{len(vector or ())}", read)
 
 
-def hash_vectors(texts: Sequence[str], question: bool = False) -> list[Vector | None]:
-    """Return the vectors of the built-in space, which knows letters and no language.
+def hash_vector(text: str) -> Vector:
+    """Return a text's vector in the built-in space, which knows letters, no language.
 
     Each feature of a text is added to one of the numbers, or taken away from it, as
     its hash says: no synonyms, no meaning, and no statistics of the library
     (Weinberger et al., "Feature hashing for large scale multitask learning", 2009).
-    A text without features has only zeros.
+    Most numbers are 0; in a text without features all are.
     """
-    return [hash_vector(text) for text in texts]
-
-
-def hash_vector(text: str) -> Vector:
-    """Return the vector of one text in the built-in space."""
     numbers = [0.0] * DIMENSION
     for feature, count in features(text).items():
-        hashed = feature_hash(feature)
-        numbers[hashed % DIMENSION] += sqrt(count) if hashed >> 63 else -sqrt(count)
-    length = hypot(*numbers) or 1.0
-    return array("f", [number / length for number in numbers])
+        place, sign = place_and_sign(feature)
+        numbers[place] += sign * sqrt(count)
+    length = hypot(*filter(None, numbers)) or 1.0
+    return array("f", [number and number / length for number in numbers])
 
 
 @lru_cache(maxsize=1 << 18)  # the letters of a library's words repeat
-def feature_hash(feature: str) -> int:
-    """Return a number of 64 bits, the same in every process."""
-    return int.from_bytes(blake2b(feature.encode(), digest_size=8).digest(), "big")
+def place_and_sign(feature: str) -> tuple[int, float]:
+    """Return where a feature counts, and 1 or -1, the same in every process."""
+    number = blake2b(feature.encode(), digest_size=8).digest()
+    return int.from_bytes(number, "big") % DIMENSION, 1.0 if number[0] >> 7 else -1.0
 
 
 def model_vectors(

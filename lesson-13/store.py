@@ -37,7 +37,7 @@ from journal import (
 )
 from journal import history as history
 from library import Document, Fault, default_library, load
-from snapshot import Snapshot, as_document
+from snapshot import Snapshot
 from snapshot import open_snapshot as open_snapshot
 from versions import document_hash, fingerprint, version_of
 
@@ -68,8 +68,7 @@ def publish(
             folder_change(db, document)
             for doc_id, document in given.items()
             if seen.get(doc_id) != hashes[doc_id]
-        ]
-        changes += [
+        ] + [
             Change("delete", doc_id, current(db, doc_id), None, by_hand=False)
             for doc_id in sorted(seen.keys() - given.keys())
         ]
@@ -189,8 +188,9 @@ def writing(path: Path | str) -> Iterator[sqlite3.Connection]:
 
 def make_tables(db: sqlite3.Connection) -> None:
     """Make empty tables; those of earlier lessons hold nothing that must be kept."""
-    tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-    for (table,) in tables.fetchall():
+    for (table,) in db.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table'"
+    ).fetchall():
         db.execute(f"DROP TABLE {table}")
     change_tables(db, SCHEMA)
     db.execute(f"PRAGMA application_id = {APPLICATION}")
@@ -219,12 +219,11 @@ def carry_out(
             write_document(db, change.after, document_hash(change.after))
     embedder = get_embedder()
     if rebuild:
-        for table in ("parts", "postings", "vectors", "sides"):
+        for table in ("parts", "postings", "embeddings", "sides"):
             db.execute(f"DELETE FROM {table}")
         db.execute("UPDATE views SET parts = 0, terms = 0")
         db.execute("UPDATE library SET space = ?", [embedder.space])
-        everything = db.execute("SELECT * FROM documents ORDER BY doc_id").fetchall()
-        changed = write_index(db, [], [as_document(row) for row in everything])
+        changed = write_index(db, [], Snapshot(db).documents("editor"))
     else:
         Snapshot(db).check_space(embedder.space)
         changed = write_index(
@@ -240,11 +239,14 @@ def write_versions(db: sqlite3.Connection) -> str:
     rows = db.execute("SELECT doc_id, hash, audience FROM documents").fetchall()
     version = version_of((row["doc_id"], row["hash"]) for row in rows)
     db.execute("UPDATE library SET version = ?", [version])
-    for role, groups in AUDIENCES.items():
-        seen = [(r["doc_id"], r["hash"]) for r in rows if r["audience"] in groups]
-        db.execute(
-            "UPDATE views SET version = ? WHERE role = ?", [version_of(seen), role]
-        )
+    db.executemany(
+        "UPDATE views SET version = ? WHERE role = ?",
+        (
+            (version_of((r["doc_id"], r["hash"]) for r in seen), role)
+            for role, groups in AUDIENCES.items()
+            for seen in [[row for row in rows if row["audience"] in groups]]
+        ),
+    )
     return version
 
 

@@ -7,9 +7,9 @@ comparison of the question with every part, to the last bit.
 from __future__ import annotations
 
 import itertools
+import math
 import random
 import sqlite3
-import zlib
 from array import array
 from pathlib import Path
 
@@ -82,41 +82,56 @@ def plain(lesson, documents, query: str, role: str, limit: int, facts) -> list[t
     return sorted(scored, key=lambda pair: (-pair[1], pair[0]))[:limit]
 
 
+def held(vector) -> list[tuple[int, float]]:
+    return [(place, number) for place, number in enumerate(vector) if number]
+
+
 @pytest.mark.lessons(9)
-@given(asked=vectors, others=st.lists(vectors, max_size=20), wanted=st.integers(0, 9))
-def test_all_parts_at_once_are_counted_as_one_by_one(lesson, asked, others, wanted):
-    """The parts with most shared sides, then with fewest sides, and those that tie."""
+@given(vector=vectors)
+def test_strong_numbers_are_on_further_sides(lesson, vector):
+    """Those whose square is well above the mean one, and the strongest once more."""
+    sides, kept = lesson.load("sides"), held(vector)
+    assert len(set(sides.marks(kept))) == len(sides.marks(kept))
+    assert set(sides.marks(kept)) == {
+        side + level
+        for side, (_, number) in zip(sides.sides(kept), kept, strict=True)
+        for level, times in enumerate((0, *sides.STRONG))
+        if number * number * len(kept) > times
+    }
+    other = [(place, -number) for place, number in kept]
+    assert not {*sides.marks(kept)} & {*sides.marks(other)}
+
+
+@pytest.mark.lessons(9)
+@given(asked=vectors, others=st.lists(vectors, max_size=20))
+def test_all_parts_at_once_are_counted_as_one_by_one(lesson, asked, others):
+    """The parts by how many sides they share for their size, the likely ones first."""
     sides = lesson.load("sides")
+    wanted = [s + n for s in sides.sides(held(asked)) for n in range(sides.LEVELS)]
     bits: dict[int, int] = {}
+    sizes: dict[int, int] = {}
+    estimates: dict[float, set[int]] = {}
     for number, vector in enumerate(others):
-        for side in sides.marks(vector):
+        for side in sides.marks(held(vector)):
             bits[side] = bits.get(side, 0) | 1 << number
-    few = [bits.get(side, 0) for side in sides.FEW]
-    digits = few + sides.shared(bits.get(side, 0) for side in sides.sides(asked))
-    everybody = (1 << len(others)) - 1
-    found = sides.highest(digits, everybody, wanted)
-    keys = [
-        (
-            sum(a * b > 0 for a, b in zip(asked, vector, strict=True)),
-            -sum(map(bool, vector)),
-        )
-        for vector in others
+        size = len(held(vector))
+        sizes[size] = sizes.get(size, 0) | 1 << number
+        if count := len({*wanted} & {*sides.marks(held(vector))}):
+            estimate = count / 2 ** (size / sides.STEPS / 2)
+            estimates.setdefault(estimate, set()).add(number)
+    digits = sides.shared(bits.get(side, 0) for side in wanted)
+    found = [
+        {number for number in range(len(others)) if parts >> number & 1}
+        for parts in sides.likely(digits, sizes.items())
     ]
-    ranked = sorted(keys, reverse=True)
-    last = ranked[: max(wanted, 1)][-1:] if wanted else []
-    expected = [n for n, key in enumerate(keys) if last and key >= last[0]]
-    assert found == expected or (not wanted and set(found) <= set(range(len(keys))))
-    sizes = [
-        [number for number in range(len(others)) if parts >> number & 1]
-        for parts in sides.by_size(few, everybody)
-    ]
-    lengths = [sum(map(bool, vector)) for vector in others]
-    for place, numbers in enumerate(sizes[::-1]):
-        assert numbers == [
-            number
-            for number, length in enumerate(lengths)
-            if length.bit_length() == place + 1
-        ]
+    assert all(found), "no group is empty"
+    assert sum(map(len, found)) == len(set().union(*found))
+    for estimate in sorted(estimates, reverse=True):
+        expected = estimates[estimate]
+        while expected:
+            assert found[0] <= expected
+            expected = expected - found.pop(0)
+    assert not found
 
 
 @pytest.mark.lessons(9)
@@ -146,15 +161,15 @@ def test_only_candidates_are_compared_exactly(lesson, monkeypatch):
     documents.append(make(lesson, "lantern", "The lantern by the harbour wall."))
     path = published(lesson, documents)
     snapshot = lesson.load("snapshot").Snapshot
-    compared, cosine = [], snapshot.cosine
+    compared, cosines = [], snapshot.cosines
 
-    def watched(self, held, number):
-        compared.append(number)
-        return cosine(self, held, number)
+    def watched(self, vector, parts):
+        compared.append(parts.bit_count())
+        return cosines(self, vector, parts)
 
-    monkeypatch.setattr(snapshot, "cosine", watched)
+    monkeypatch.setattr(snapshot, "cosines", watched)
     ((first, _),) = nearest(lesson, path, "a lantern at the harbour", limit=1)
-    assert first == "lantern#part-01" and len(compared) < 60
+    assert first == "lantern#part-01" and sum(compared) < 60
 
 
 @pytest.mark.lessons(9)
@@ -199,21 +214,30 @@ def test_rights_and_facts_act_before_the_candidates_are_chosen(lesson, monkeypat
         )
 
 
+def unpacked(places: bytes, numbers: bytes) -> list[tuple[int, float]]:
+    """A vector as the file keeps it: its numbers but zeros, with their places."""
+    values = array("f", numbers)
+    return list(zip(array("H", places) or range(len(values)), values, strict=True))
+
+
 def check_sides(lesson, path: Path) -> None:
-    """Each part is on the sides of its vector, under its audience, and on no other."""
+    """Each part is on the sides of its vector and has its size, and on no other."""
     sides = lesson.load("sides")
     db = sqlite3.connect(path)
     expected, kept = set(), set()
-    query = """SELECT number, audience, vector FROM parts JOIN documents USING (doc_id)
-        JOIN vectors USING (text_hash)"""
-    for number, group, packed in db.execute(query):
-        vector = array("f", zlib.decompress(packed))
-        expected |= {(group, side, number) for side in sides.marks(vector)}
+    query = """SELECT number, audience, places, numbers FROM parts
+        JOIN documents USING (doc_id) JOIN embeddings USING (text_hash)"""
+    for number, group, places, numbers in db.execute(query):
+        pairs = unpacked(places, numbers)
+        size = int(sides.STEPS * math.log2(len(pairs) or 1))
+        expected |= {("", side, number) for side in sides.marks(pairs)}
+        expected.add((group, size, number))
     for group, side, block, packed in db.execute("SELECT * FROM sides"):
+        assert packed.rstrip(b"\0"), "what no part is on is not kept"
         bits = int.from_bytes(packed, "little")
         kept |= {
             (group, side, block * sides.BLOCK + place)
-            for place in range(sides.BLOCK)
+            for place in range(bits.bit_length())
             if bits >> place & 1
         }
     db.close()

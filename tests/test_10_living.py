@@ -392,7 +392,7 @@ def index_of(path: Path) -> dict:
             "documents": sorted(db.execute("SELECT * FROM documents").fetchall()),
             "parts": sorted(parts.values()),
             "postings": postings,
-            "vectors": sorted(db.execute("SELECT * FROM vectors").fetchall()),
+            "vectors": sorted(db.execute("SELECT * FROM embeddings").fetchall()),
         }
 
 
