@@ -3,11 +3,11 @@
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import nlargest
-from operator import itemgetter
+from operator import add, itemgetter
 from struct import pack
 
 from search import saturation
@@ -91,7 +91,6 @@ class Saturations(dict):
     """Saturation by code: there are few different codes, so each is computed once."""
 
     def __init__(self, average: float) -> None:
-        super().__init__()
         self.average = average
 
     def __missing__(self, code: int) -> float:
@@ -124,31 +123,37 @@ class Ceilings:
     """
 
     def __init__(self, terms: Sequence[Weighted]) -> None:
-        steps = [[t.weight * t.saturations[code] for code in t.tops] for t in terms]
-        unit = (sum(map(max, steps)) + ROUNDING) / 255
-        total = 0
-        for term, scores in zip(terms, steps, strict=True):
-            table = bytes([0, *(int(s / unit) for s in scores)]).ljust(256, b"\0")
+        self.terms, total = terms, 0
+        self.steps = [
+            [t.weight * t.saturations[code] for code in t.tops] for t in terms
+        ]
+        unit = (sum(map(max, self.steps)) + ROUNDING) / 255
+        for term, steps in zip(terms, self.steps, strict=True):
+            table = bytes([0, *(int(s / unit) for s in steps)]).ljust(256, b"\0")
             total += int.from_bytes(term.levels.translate(table), "little")
-        size = max((len(term.levels) for term in terms), default=0)
-        self.parts = total.to_bytes(size, "little")
+        self.parts = total.to_bytes(max([0, *(len(t.levels) for t in terms)]), "little")
         # For each term less than one unit was rounded away.
         self.scores = [(units + len(terms)) * unit for units in range(256)]
 
-    def over(self, scores: dict[int, float]) -> dict[int, float]:
-        """Return what parts with these scores can reach."""
-        if not self.parts:
-            return scores
-        parts = self.parts.ljust(max(scores, default=0) + 1, b"\0")
-        return {n: score + self.scores[parts[n]] for n, score in scores.items()}
-
-    def above(self, score: float) -> dict[int, float]:
-        """Return the ceilings that are at least `score`, by the number of the part."""
+    def above(self, score: float) -> Iterator[int]:
+        """Yield the numbers of the parts whose ceiling is at least `score`."""
         flags = self.parts.translate(bytes(most >= score for most in self.scores))
-        found, number = {}, -1
+        number = -1
         while (number := flags.find(1, number + 1)) >= 0:
-            found[number] = self.scores[self.parts[number]]
-        return found
+            yield number
+
+    def over(
+        self, scores: Mapping[int, float], numbers: Iterable[int]
+    ) -> dict[int, float]:
+        """Return what these parts can reach with their scores, and nothing rounded."""
+        held = list(numbers)
+        reach = [scores.get(number, 0.0) for number in held]
+        size = max(held, default=0) + 1
+        for term, steps in zip(self.terms, self.steps, strict=True):
+            levels = term.levels.ljust(size, b"\0")
+            added = map([0.0, *steps].__getitem__, map(levels.__getitem__, held))
+            reach = list(map(add, reach, added))
+        return dict(zip(held, reach, strict=True))
 
 
 def best(terms: Sequence[Weighted], limit: int) -> list[tuple[int, float]]:
@@ -167,16 +172,17 @@ def best(terms: Sequence[Weighted], limit: int) -> list[tuple[int, float]]:
             for number, code in zip(postings.numbers, postings.codes, strict=True):
                 scores[number] = scores.get(number, 0.0) + weight * saturations[code]
     ceilings = Ceilings([term for term in terms if term.levels])
-    reach = ceilings.over(scores)
+    reach = ceilings.over(scores, scores)
     for score in reversed(ceilings.scores[::16]):
         if len(reach) < limit:
-            reach = ceilings.above(score) | reach
+            reach = ceilings.over(scores, {*scores, *ceilings.above(score)})
     # The best of these say how much is needed; then all that could have as much count.
     first = exact(nlargest(limit, reach, key=reach.__getitem__), terms)
     floor = min(first.values()) - ROUNDING if len(first) >= limit else 0.0
-    reach = ceilings.above(floor) | reach
-    possible = [number for number, most in reach.items() if most >= floor]
-    return leading(exact(possible, terms), limit)
+    reach |= ceilings.over(scores, ceilings.above(floor))
+    return leading(
+        exact([n for n, most in reach.items() if most >= floor], terms), limit
+    )
 
 
 def exact(numbers: Sequence[int], terms: Sequence[Weighted]) -> dict[int, float]:
