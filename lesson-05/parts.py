@@ -23,8 +23,9 @@ ITEM = re.compile(r" {0,3}(?:[-+*]|[0-9]{1,9}[.)])(?: {1,4}(?! )| |$)")  # 5.2
 ITEM_IN_TEXT = re.compile(r" {0,3}(?:[-+*]|0{0,8}1[.)])(?: {1,4}(?! )| )")  # 5.2
 BREAK = re.compile(r" {0,3}([-_*])(?: *\1){2,}$")  # 4.1
 UNDERLINE = re.compile(r" {0,3}(?:=+|-+)$")  # 4.3
-BLOCK = re.compile(
-    r"""(?aix)[ ]{0,3}+(?:
+# The two long patterns are compiled at their first use: who asks about a library that
+# was cut into parts before need not wait for that.
+BLOCK = r"""(?aix)[ ]{0,3}+(?:
       (?P<break> (?P<mark>[-_*])(?:[ ]*(?P=mark)){2,}$ )  # 4.1
     | (?P<heading> \#{1,6}(?:[ ]|$) )                     # 4.2
     | (?P<code> [ ] )                                     # 4.4, the fourth space
@@ -44,7 +45,6 @@ BLOCK = re.compile(
           (?:[ ]+[a-z_:][\w.:-]*+(?:[ ]*=[ ]*(?:[^ "'=<>`]++|'[^']*'|"[^"]*"))?)*+
           [ ]*/?> )$ )
     | (?P<nothing> $ ) )"""
-)
 BLANK = "^$"
 HTML_ENDS = {
     "raw": "</(?:pre|script|style|textarea)>",
@@ -58,13 +58,11 @@ HTML_ENDS = {
 # 4.7: link reference definitions can open a paragraph, but are no text of it.
 URL = r"(?:\\[()\\]|[^\x00-\x20\x7f()]|\(@\))*+"  # @: parentheses in parentheses
 URL = URL.replace("@", URL).replace("@", URL).replace("@", URL).replace("@", "")
-DEFINITIONS = re.compile(
-    rf"""(?sx)\A(?:
+DEFINITIONS = rf"""(?sx)\A(?:
     \[(?![ \n]*\])(?:[^][\\]|\\.){{1,999}}+\]:  # label
     [ \n]*(?:<(?:[^<>\n\\]|\\.)*+>|(?=[^ \n<]){URL})  # destination
     (?:[ \n]+(?:"(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+'|\((?:[^()\\]|\\.)*+\)))?  # title
     [ ]*(?:\n|\Z))+"""
-)
 
 
 @dataclass(frozen=True)
@@ -156,7 +154,7 @@ def scan(lines: list[str]) -> tuple[dict[int, int], list[int]]:
             continue
         in_text = inside and leaf == "paragraph"
         if in_text and UNDERLINE.match(text, pos):
-            own = DEFINITIONS.sub("", "\n".join(paragraph))
+            own = re.sub(DEFINITIONS, "", "\n".join(paragraph))
             if own and not containers:
                 headings[number - own.count("\n") - 1] = number + 1
             if own:
@@ -201,7 +199,7 @@ def open_containers(
 
 def leaf_at(text: str, in_text: bool) -> tuple[str, str]:
     """Return what kind of block begins here and, if it stays open, what ends it."""
-    block = BLOCK.match(text)
+    block = re.match(BLOCK, text)
     kind = (block and block.lastgroup) or "paragraph"
     if in_text and kind in ("code", "tag"):  # these interrupt no paragraph
         kind = "paragraph"

@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from functools import lru_cache
-from itertools import chain
 from operator import add
 
 # Written without spaces, so cut into pairs: Han with 々〆〇, kana with ー, Hangul.
@@ -90,12 +89,20 @@ def terms(text: str) -> list[str]:
     # which do not. No term reaches across white space.
     if EASTERN.search(text):
         return cut(text)
-    return list(chain.from_iterable(map(remembered, text.split())))
+    found: list[str] = []
+    for known in map(REMEMBERED.__getitem__, text.split()):
+        if isinstance(known, str):
+            found.append(known)
+        else:
+            found += known
+    return found
 
 
 def cut(text: str) -> list[str]:
     """Return the terms of a text; of what it holds only stems are remembered."""
     folded = unicodedata.normalize("NFKC", text).casefold().replace("ё", "е")
+    if folded.isalnum() and not PAIRED_RUN.search(folded):
+        return [stem(folded)]  # one word: there is nothing to take apart
     marked = MARK.join(PAIRED_RUN.split(UNTYPED.sub("", folded)))
     found: list[str] = []
     for paired, word in RUN.findall(marked):
@@ -104,10 +111,22 @@ def cut(text: str) -> list[str]:
     return found
 
 
-@lru_cache(maxsize=1 << 18)
-def remembered(piece: str) -> tuple[str, ...]:
-    """Return the terms of a piece of text without white space."""
-    return tuple(cut(piece))
+class Remembered(dict[str, str | list[str]]):
+    """The terms of each piece of text that was asked for; a single term without list.
+
+    That is less to look at in a memory of a hundred thousand words, and this is what
+    takes the time. When it is full, it begins anew.
+    """
+
+    def __missing__(self, piece: str) -> str | list[str]:
+        if len(self) >= 1 << 18:
+            self.clear()
+        found = cut(piece)
+        known = self[piece] = found[0] if len(found) == 1 else found
+        return known
+
+
+REMEMBERED = Remembered()
 
 
 @lru_cache(maxsize=1 << 16)

@@ -33,13 +33,11 @@ def fingerprint(folder: Path | str) -> str:
     since it could change again within one tick of the clock (as Git puts it, it is
     racy), for links, for what cannot be looked at, and for a folder without such files.
     """
-    sure, found = time.time_ns() - SURE, []
+    old, found = time.time_ns() - SURE, []
     try:
         for path in markdown_files(os.fsencode(folder)):
             seen = os.lstat(path)
-            if max(seen.st_mtime_ns, seen.st_ctime_ns) > sure or not S_ISREG(
-                seen.st_mode
-            ):
+            if not S_ISREG(seen.st_mode) or old < max(seen.st_mtime_ns, seen.st_ctime_ns):
                 return ""
             found.append(
                 b"%s %d %d %d %d"

@@ -413,6 +413,18 @@ def test_pieces_of_a_text_have_the_terms_of_the_whole(lesson, text):
     assert [term for piece in text.split() for term in module.cut(piece)] == whole
 
 
+@pytest.mark.lessons(4)
+def test_what_is_remembered_is_bounded(lesson, monkeypatch):
+    """When the memory is full it begins anew; long sentences never come into it."""
+    module = lesson.load("terms")
+    full = module.Remembered({str(number): "x" for number in range(1 << 18)})
+    monkeypatch.setattr(module, "REMEMBERED", full)
+    assert module.terms("foxes “owl's—nests”") == ["fox", "owl", "nest"]
+    assert full == {"foxes": "fox", "“owl's—nests”": ["owl", "nest"]}
+    assert module.terms("狐狸 foxes elks") == ["狐狸", "fox", "elk"]
+    assert len(full) == 2
+
+
 ENGLISH_ENDS = (
     "s es sses shes ies ied ie bly bility ly ful ness ed ing eed y e ll nn al ance ence"
     " anci ency ant enti or er ic able ibli ement ism ate ator at iti ous iv ive is ize"
