@@ -33,26 +33,23 @@ def fingerprint(folder: Path | str) -> str:
     since it could change again within one tick of the clock (as Git puts it, it is
     racy), for links, for what cannot be looked at, and for a folder without such files.
     """
-    old, found = time.time_ns() - SURE, []
+    now, found = time.time_ns(), []
     try:
-        for path in markdown_files(os.fsencode(folder)):
-            seen = os.lstat(path)
-            if not S_ISREG(seen.st_mode) or old < max(seen.st_mtime_ns, seen.st_ctime_ns):
+        for path, seen in markdown_files(os.fsencode(folder)):
+            times = seen.st_mtime_ns, seen.st_ctime_ns
+            if not S_ISREG(seen.st_mode) or max(times) + SURE > now:
                 return ""
-            found.append(
-                b"%s %d %d %d %d"
-                % (path, seen.st_size, seen.st_ino, seen.st_mtime_ns, seen.st_ctime_ns)
-            )
+            found.append(b"%s %d %d %d %d" % (path, seen.st_size, seen.st_ino, *times))
     except OSError:
         return ""
     return sha256(b"\0".join(sorted(found))).hexdigest() if found else ""
 
 
-def markdown_files(folder: bytes) -> Iterator[bytes]:
-    """Yield the path of each Markdown file below a folder but of hidden ones."""
+def markdown_files(folder: bytes) -> Iterator[tuple[bytes, os.stat_result]]:
+    """Yield path and state of each Markdown file below a folder but of hidden ones."""
     with os.scandir(folder) as entries:
         for entry in (e for e in entries if not e.name.startswith(b".")):
             if entry.is_dir(follow_symlinks=False):
                 yield from markdown_files(entry.path)
             elif entry.name.lower().endswith(b".md"):
-                yield entry.path
+                yield entry.path, os.lstat(entry.path)
