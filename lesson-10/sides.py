@@ -16,7 +16,7 @@ CANDIDATES = 1500  # compared exactly: so many parts, or a third where more shar
 # shared sides tell of strength, too.
 STRONG = (1.2, 2.5)
 LEVELS = len(STRONG) + 1
-STEPS = 8  # sizes of parts that are told apart between one size and its double
+STEPS = 16  # sizes of parts that are told apart between one size and its double
 
 
 def sides(held: Iterable[tuple[int, float]]) -> list[int]:
