@@ -12,9 +12,9 @@ from operator import itemgetter, or_
 
 BLOCK = 32_000  # parts whose bits are kept together: a page of the file holds them
 CANDIDATES = 1500  # compared exactly: so many parts, or a third where more share a side
-# A number whose square is so many times the usual one is on a further side, so that
-# shared sides tell of strength, too.
-STRONG = (1.2, 2.5)
+# For each of these, a number whose square is more times the usual one is on a further
+# side, so that shared sides tell of strength, too.
+STRONG = (1.2, 2.5, 5.0)
 LEVELS = len(STRONG) + 1
 STEPS = 8  # sizes of parts that are told apart between one size and its double
 

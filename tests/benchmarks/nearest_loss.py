@@ -14,8 +14,8 @@ import os
 import sys
 import tempfile
 from array import array
+from operator import mul
 from pathlib import Path
-from zlib import decompress
 
 from search_speed import COURSE, KINDS, write_library
 
@@ -29,22 +29,23 @@ def losses(folder: Path) -> dict[str, list[float]]:
 
     questions = json.loads((folder / "questions.json").read_text(encoding="utf-8"))
     query = """
-        SELECT vector FROM parts
-        JOIN documents USING (doc_id) JOIN vectors USING (text_hash)
-        WHERE audience = ? AND vector IS NOT NULL"""
+        SELECT places, numbers FROM parts
+        JOIN documents USING (doc_id) JOIN embeddings USING (text_hash)
+        WHERE audience = ?"""
     result = {}
     with open_snapshot(folder / "library.db") as snapshot:
         vectors = [
-            array("f", decompress(packed))
-            for (packed,) in snapshot.db.execute(query, [ROLE])
+            (array("H", places), array("f", numbers))
+            for places, numbers in snapshot.db.execute(query, [ROLE])
         ]
         for kind in KINDS:
             missing = []
             for question in questions[kind]:
                 (vector,) = get_embedder().embed([question], question=True)
-                held = [(n, number) for n, number in enumerate(vector) if number]
+                number_in = list(vector).__getitem__
                 scored = [
-                    sum(number * other[n] for n, number in held) for other in vectors
+                    sum(map(mul, map(number_in, places or range(len(vector))), numbers))
+                    for places, numbers in vectors
                 ]
                 best = sorted((score for score in scored if score > 0), reverse=True)
                 rows = snapshot.nearest(vector, ROLE, 50)
