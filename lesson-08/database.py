@@ -65,7 +65,7 @@ def connection(path: Path | str, mode: str) -> Iterator[sqlite3.Connection]:
             yield db
         finally:
             db.close()
-    except sqlite3.Error as error:
+    except (sqlite3.Error, IndexError) as error:  # a damaged number leads nowhere
         # The low byte is the kind of error: SQLite tells several busy ones apart.
         busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
         reason = "locked" if busy else "bad_file"

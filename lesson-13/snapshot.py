@@ -174,10 +174,14 @@ class Snapshot:
         )
         sharing, wanted = sum(map(int.bit_count, groups)), max(CANDIDATES, limit)
         while True:
+            enough = sharing if sharing <= wanted else wanted // 3
             near = next(
-                some
-                for some in accumulate(groups, or_, initial=0)
-                if some.bit_count() >= (sharing if sharing <= wanted else wanted // 3)
+                (
+                    some
+                    for some in accumulate(groups, or_, initial=0)
+                    if some.bit_count() >= enough
+                ),
+                0,
             )
             rows = self.applicable_rows(
                 [pair for pair in self.cosines(list(vector), near) if pair[1] > 0],

@@ -1129,6 +1129,21 @@ def test_a_part_that_is_missing_in_the_file_is_an_error(lesson):
 
 
 @pytest.mark.lessons(6)
+def test_a_level_that_does_not_exist_is_an_error(lesson, monkeypatch):
+    """A damaged byte names a level of which nothing is known."""
+    path = new_file(lesson)
+    monkeypatch.setattr(lesson.load("postings"), "MANY", 2)
+    lesson.load("store").publish(
+        path, [make(lesson, f"d{n}", "fox owl") for n in range(9)]
+    )
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE postings SET levels = X'FFFFFFFFFFFFFFFFFFFF'")
+    with pytest.raises(lesson.load("database").StoreError, match=path.name) as caught:
+        searched(lesson, path, "fox owl")
+    assert caught.value.reason == "bad_file"
+
+
+@pytest.mark.lessons(6)
 def test_the_app_explains_what_is_wrong_with_the_file(lesson, library):
     """No traceback: the reason, the file's name and status 1."""
     library.write("a.md", "The fox sleeps.\n")

@@ -6,6 +6,7 @@ comparison of the question with every part, to the last bit.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import random
@@ -304,3 +305,18 @@ def test_one_changed_document_writes_its_own_postings_and_block_only(
     assert sorted(written) == sorted({*terms("T"), *terms(text)})
     after = blocks()
     assert {block for block in after if after[block] != before.get(block)} <= {0, 5}
+
+
+@pytest.mark.lessons(9)
+def test_a_place_that_does_not_exist_is_an_error(lesson):
+    """A damaged vector has a number where the space has no place."""
+    path = published(lesson, [make(lesson, "a", "the harbour and sheep")])
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE embeddings SET places = X'FFFFFFFF'")
+    (vector,) = lesson.load("embeddings").get_embedder().embed(["harbour"])
+    with (
+        pytest.raises(lesson.load("database").StoreError, match=path.name) as caught,
+        lesson.load("store").open_snapshot(path) as snapshot,
+    ):
+        snapshot.nearest(vector, "reader", 3)
+    assert caught.value.reason == "bad_file"
