@@ -78,16 +78,15 @@ EQUIVALENT = {
     ("split", 'while after >= first and not lines[after - 1].strip(" \\t"):'): (
         "one step further down only where the whole piece is blank: it makes no part"
     ),
-    ("best", "if floor < rest + ROUNDING:"): (
-        "differs only where two sums are exactly ROUNDING apart, and then nobody wins"
+    ("best", "for score in reversed(ceilings.scores[::17]):"): (
+        "in which steps parts are taken changes how many are looked at, not the result"
+    ),
+    ("best", "if len(reach) <= limit:"): (
+        "some more parts are looked at, and the result is the same"
     ),
     (
         "best",
-        "scores = {n: s for n, s in scores.items() if s + rest + ROUNDING > floor}",
-    ): "differs only where two sums are exactly ROUNDING apart, and then nobody wins",
-    (
-        "best",
-        "winners = [number for number, score in scores.items() if score > floor]",
+        "exact([n for n, most in reach.items() if most > floor], terms), limit",
     ): "differs only where two sums are exactly ROUNDING apart, and then nobody wins",
     (
         "best",

@@ -309,6 +309,9 @@ def test_parts_that_cannot_win_any_more_are_not_looked_up(lesson):
         f"{lookups} times a posting of a common term was looked at: this is needed "
         "only for parts whose ceiling is as high as the score in the last place"
     )
+    weak, strong = weighted(lesson, 0.5, range(200)), weighted(lesson, 1.2, [300])
+    assert lesson.load("postings").best([weak, strong], 1) == [(300, 1.2)]
+    assert weak.postings.numbers.lookups < 100, "0.5 is all that 200 parts can reach"
 
 
 # ---- ranking
