@@ -3,7 +3,7 @@
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import nlargest
@@ -143,17 +143,16 @@ class Ceilings:
             yield number
 
     def over(
-        self, scores: Mapping[int, float], numbers: Iterable[int]
+        self, scores: Mapping[int, float], numbers: Collection[int]
     ) -> dict[int, float]:
         """Return what these parts can reach with their scores, and nothing rounded."""
-        held = list(numbers)
-        reach = [scores.get(number, 0.0) for number in held]
-        size = max(held, default=0) + 1
+        reach = [scores.get(number, 0.0) for number in numbers]
+        size = max(numbers, default=0) + 1
         for term, steps in zip(self.terms, self.steps, strict=True):
             levels = term.levels.ljust(size, b"\0")
-            added = map([0.0, *steps].__getitem__, map(levels.__getitem__, held))
+            added = map([0.0, *steps].__getitem__, map(levels.__getitem__, numbers))
             reach = list(map(add, reach, added))
-        return dict(zip(held, reach, strict=True))
+        return dict(zip(numbers, reach, strict=True))
 
 
 def best(terms: Sequence[Weighted], limit: int) -> list[tuple[int, float]]:
@@ -166,20 +165,22 @@ def best(terms: Sequence[Weighted], limit: int) -> list[tuple[int, float]]:
     optimizations", 1995; with a ceiling for each part in place of one for all).
     """
     scores: dict[int, float] = {}
-    for term in terms:
-        if not term.levels:
-            weight, saturations, postings = term.weight, term.saturations, term.postings
-            for number, code in zip(postings.numbers, postings.codes, strict=True):
-                scores[number] = scores.get(number, 0.0) + weight * saturations[code]
+    for term in [term for term in terms if not term.levels]:
+        weight, saturations, postings = term.weight, term.saturations, term.postings
+        for number, code in zip(postings.numbers, postings.codes, strict=True):
+            scores[number] = scores.get(number, 0.0) + weight * saturations[code]
     ceilings = Ceilings([term for term in terms if term.levels])
-    reach = ceilings.over(scores, scores)
+    # Who could not catch up with the best of these by all ceilings together is out.
+    highest = nlargest(limit, scores.values())
+    low = highest[-1] - ceilings.scores[-1] if len(highest) >= limit else 0.0
+    reach = ceilings.over(scores, [n for n, score in scores.items() if score >= low])
     for score in reversed(ceilings.scores[::16]):
         if len(reach) < limit:
             reach = ceilings.over(scores, {*scores, *ceilings.above(score)})
     # The best of these say how much is needed; then all that could have as much count.
     first = exact(nlargest(limit, reach, key=reach.__getitem__), terms)
     floor = min(first.values()) - ROUNDING if len(first) >= limit else 0.0
-    reach |= ceilings.over(scores, ceilings.above(floor))
+    reach |= ceilings.over(scores, list(ceilings.above(floor)))
     return leading(
         exact([n for n, most in reach.items() if most >= floor], terms), limit
     )
