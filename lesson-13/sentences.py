@@ -19,6 +19,7 @@ BLOCK = re.compile(
 )
 MARKS = re.compile(f"(?:{ITEM})*{QUOTE}")
 ANNOUNCES = re.compile(r"[:：][*_\s]*\Z")  # also where the words stand in bold
+DEEPEST = 9  # lists inside lists that are followed: nobody reads deeper ones
 GAP = re.compile(r"[\s>]*")
 # Where a sentence may end: its mark, with what closes there. Chinese needs no space.
 END = re.compile(r"""(?<![.!?…])[.!?…]++["'”’»)\]*_]*+(?=\s)|[。！？]+["”’」』）)]*""")
@@ -73,7 +74,7 @@ def sentences(body: str) -> list[Sentence]:
         here = [Sentence(*place, above) for place in spans(body, block, whole)]
         if kind == "row" and before != "row":
             lead = here[-1]
-        elif kind == "item" and ANNOUNCES.search(block[0]):
+        elif kind == "item" and ANNOUNCES.search(block[0]) and len(parents) < DEEPEST:
             parents.append((column, here[-1]))
         elif kind == "paragraph":
             lead = here[-1] if ANNOUNCES.search(block[0]) else None
