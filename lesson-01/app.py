@@ -1,6 +1,7 @@
 """The desk: choose notes for an answer when there is not room for all of them."""
 
 import argparse
+import os
 import sys
 from dataclasses import dataclass
 from io import TextIOWrapper
@@ -99,7 +100,8 @@ def show(lang: str, budget: int) -> bool:
     try:
         chosen, skipped, used = assemble(FRAGMENTS[lang], budget)
     except ValueError as error:
-        print(f"{refusal}{error}")
+        # Only a budget that is one can be too small.
+        print(f"{refusal if budget >= 0 else ''}{error}")
         return False
     print(head.format(budget, used))
     print(chosen_label + (comma.join(note.name for note in chosen) or none))
@@ -127,4 +129,12 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        status: int | str = main()
+        print(end="", flush=True)  # now, where a full disk is still noticed
+    except OSError as error:
+        # Whoever read this stopped (as `head` does), or the disk is full. Python writes
+        # what is left once more at its end: let that go nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 0 if isinstance(error, BrokenPipeError) else f"error: {error}"
+    sys.exit(status)  # a text goes to stderr, and the status is 1

@@ -66,7 +66,9 @@ def ask(question: str, options: argparse.Namespace) -> dict:
     The keys are those that `--json` prints: query, status, rows, skipped (ids),
     used and budget (characters).
     """
-    documents, faults = load(options.library or default_library())
+    documents, faults = load(
+        default_library() if options.library is None else options.library
+    )
     for fault in faults:
         print(safe(f"left out: {fault}"), file=sys.stderr)
     rows = [make_row(part) for document in documents for part in split(document)]

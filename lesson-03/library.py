@@ -60,12 +60,12 @@ def load(folder: Path | str) -> tuple[list[Document], list[Fault]]:
     Returns the documents, sorted by id, and a fault for each file that cannot be
     one of them. Raises ValueError if there is no such folder.
     """
-    root = Path(folder)
-    if not root.is_dir() or not os.access(root, os.R_OK):
-        raise ValueError(f"there is no library folder {root} that can be read")
+    root, home = Path(folder), Path(os.path.realpath(folder))
+    # An empty name is no name, though a Path takes it for the current folder.
+    if not (str(folder) and root.is_dir() and os.access(root, os.R_OK)):
+        raise ValueError(f"there is no library folder '{folder}' that can be read")
     found: list[tuple[str, Document]] = []
     faults: list[Fault] = []
-    home = root.resolve()
     for path in root.rglob("*"):
         # Names are UTF-8 on the disk, also for a Python that runs in another locale.
         name = os.fsencode(path.relative_to(root).as_posix()).decode(
@@ -106,22 +106,28 @@ def read(path: Path, name: str, home: Path) -> list[Document]:
         return []
     check("name", name, name, 1)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        # One kind of line end, so that the same text is the same document everywhere.
+        lines = (
+            path.read_bytes()
+            .decode("utf-8-sig")
+            .replace("\r\n", "\n")
+            .replace("\r", "\n")
+            .split("\n")
+        )
     except UnicodeDecodeError as error:
         raise Fault(
             name,
             len(re.split(rb"\r\n?|\n", error.object[: error.start])),
             "is not UTF-8: save it in that encoding",
         ) from None
-    # One kind of line end, so that the same text is the same document everywhere.
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     values, first = front_matter(lines, name)
     body = "\n".join(lines[first:])
     return [
         Document(
             id=normalize("NFC", values.get("id", name[:-3])),
             title=values.get("title") or first_heading(body) or Path(name).stem,
-            url=values.get("url") or name,
+            # In an address, `#` would begin a place within the page.
+            url=values.get("url") or name.replace("#", "%23"),
             body=body,
             lang=values.get("lang", ""),
             revision=int(values.get("revision", 1)),

@@ -68,7 +68,9 @@ def ask(question: str, options: argparse.Namespace) -> dict:
     """
     if options.limit < 1:
         raise ValueError(f"--limit must be 1 or more, not {options.limit}")
-    documents, faults = load(options.library or default_library())
+    documents, faults = load(
+        default_library() if options.library is None else options.library
+    )
     for fault in faults:
         print(safe(f"left out: {fault}"), file=sys.stderr)
     parts = [part for document in documents for part in split(document)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from access import applicable, visible
 from console import decoded, page, run, safe
-from library import ROLES, default_library, load, split
+from library import APPLIES, ROLES, default_library, load, split
 from search import search
 
 
@@ -69,7 +69,9 @@ def ask(question: str, options: argparse.Namespace) -> dict:
     """
     if options.limit < 1:
         raise ValueError(f"--limit must be 1 or more, not {options.limit}")
-    documents, faults = load(options.library or default_library())
+    documents, faults = load(
+        default_library() if options.library is None else options.library
+    )
     for fault in faults:
         print(safe(f"left out: {fault}"), file=sys.stderr)
     documents = visible(documents, options.role)
@@ -102,11 +104,10 @@ def show(result: dict) -> None:
 
 
 def fact(argument: str) -> tuple[str, str]:
-    """Read a fact of the command line, `key=value`."""
-    key, equals, value = decoded(argument).partition("=")
-    if not (key and equals and value):
-        raise argparse.ArgumentTypeError(f"{argument!r} is not of the form key=value")
-    return key, value
+    """Read a fact of the command line, `key=value`, as `applies` has it in a file."""
+    if not (match := APPLIES.fullmatch(decoded(argument).strip())):
+        raise argparse.ArgumentTypeError(f"{argument!r} is not one fact key=value")
+    return match[1], match[2]
 
 
 def main() -> int:
@@ -129,6 +130,8 @@ def main() -> int:
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
+    if len(dict(options.where)) < len(set(options.where)):
+        parser.error("--where gives two values for one fact: it has only one")
     try:
         if options.question == "-":  # for shells that eat quotes or letters
             with open(0, "rb") as source:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from console import decoded, page, run, safe
 from database import StoreError
-from library import ROLES
+from library import APPLIES, ROLES
 from store import open_snapshot, refresh
 
 
@@ -107,11 +107,10 @@ def show(result: dict) -> None:
 
 
 def fact(argument: str) -> tuple[str, str]:
-    """Read a fact of the command line, `key=value`."""
-    key, equals, value = decoded(argument).partition("=")
-    if not (key and equals and value):
-        raise argparse.ArgumentTypeError(f"{argument!r} is not of the form key=value")
-    return key, value
+    """Read a fact of the command line, `key=value`, as `applies` has it in a file."""
+    if not (match := APPLIES.fullmatch(decoded(argument).strip())):
+        raise argparse.ArgumentTypeError(f"{argument!r} is not one fact key=value")
+    return match[1], match[2]
 
 
 def main() -> int:
@@ -139,13 +138,17 @@ def main() -> int:
     parser.add_argument("--rebuild", action="store_true", help="publish it again")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     options = parser.parse_args()
+    if len(dict(options.where)) < len(set(options.where)):
+        parser.error("--where gives two values for one fact: it has only one")
+    if "" in (value for name, value in vars(options).items() if name != "question"):
+        parser.error("an option is empty: name something, or leave the option out")
     if options.question is None and not options.rebuild:
         parser.error("a question is needed, or --rebuild")
     try:
-        result = publish(options)
         if options.question == "-":  # for shells that eat quotes or letters
             with open(0, "rb") as source:
                 options.question = source.read().decode("utf-8-sig").strip()
+        result = publish(options)
         if options.question is not None:
             result = ask(options.question, options)
     except (ValueError, OSError) as error:

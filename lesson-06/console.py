@@ -25,6 +25,10 @@ def run(main: Callable[[], int]) -> None:
     It writes UTF-8 whatever the locale; what that cannot hold is shown as an escape.
     Ctrl+C, or a reader that stops reading (as `head` does), is no reason to complain.
     """
+    # How arguments and names of files are decoded is settled when Python starts. Where
+    # the locale is not UTF-8, it starts once more, in a mode in which they are.
+    if os.name == "posix" and sys.getfilesystemencoding() != "utf-8":
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
     for stream in filter(None, (sys.stdout, sys.stderr)):  # None if it was closed
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:

@@ -36,15 +36,25 @@ class StoreError(ValueError):
 def default_db() -> Path:
     """Return where the snapshot is kept: LIBRARY_DB, or else beside this file.
 
-    Where this folder cannot be written, it is the user's folder for caches.
+    Where this folder cannot be written, it is the user's folder for caches. Raises
+    StoreError if there is none, or it cannot be written either.
     """
     if path := os.environ.get("LIBRARY_DB"):
         return Path(path)
     folder = Path(__file__).resolve().parent
     if not os.access(folder, os.W_OK):
-        home = os.environ.get("XDG_CACHE_HOME") or os.environ.get("LOCALAPPDATA")
-        folder = Path(home or Path.home() / ".cache", "how-an-answer", folder.name)
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder = Path(
+                os.environ.get("XDG_CACHE_HOME")
+                or os.environ.get("LOCALAPPDATA")
+                or Path.home() / ".cache",
+                *("how-an-answer", folder.name),
+            )
+            folder.mkdir(parents=True, exist_ok=True)
+        except (OSError, RuntimeError) as error:  # RuntimeError: who has no home
+            raise StoreError(
+                "bad_file", f"no place to keep it: {error}; use --db or LIBRARY_DB"
+            ) from error
     return folder / "library.db"
 
 
@@ -54,9 +64,13 @@ def connection(path: Path | str, mode: str) -> Iterator[sqlite3.Connection]:
 
     Raises StoreError for whatever SQLite finds wrong in between.
     """
-    uri = f"{Path(path).absolute().as_uri()}?mode={mode}"
     try:
-        db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+        db = sqlite3.connect(
+            f"{Path(path).absolute().as_uri()}?mode={mode}",
+            uri=True,
+            timeout=BUSY_SECONDS,
+            isolation_level=None,
+        )
         try:
             db.row_factory = sqlite3.Row
             check_file(db, path)
@@ -66,16 +80,21 @@ def connection(path: Path | str, mode: str) -> Iterator[sqlite3.Connection]:
     except (sqlite3.Error, IndexError) as error:  # a damaged number leads nowhere
         # The low byte is the kind of error: SQLite tells several busy ones apart.
         busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
-        reason = "locked" if busy else "bad_file"
         raise StoreError(
-            reason, f"{path} cannot be used now: {error}; try again, or use --db FILE"
+            "locked" if busy else "bad_file",
+            f"{path} cannot be used now: {error}; try again, or use --db FILE",
         ) from error
 
 
 def check_file(db: sqlite3.Connection, path: Path | str) -> None:
     """Raise StoreError if the file is not a snapshot that this lesson may replace."""
-    (application,) = db.execute("PRAGMA application_id").fetchone()
-    (made_by,) = db.execute("PRAGMA user_version").fetchone()
-    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    application, made_by, tables = (
+        db.execute(query).fetchone()[0]
+        for query in (
+            "PRAGMA application_id",
+            "PRAGMA user_version",
+            "SELECT count(*) FROM sqlite_master",
+        )
+    )
     if tables and (application != APPLICATION or made_by > FORMAT):
         raise StoreError("foreign_file", f"{path} is another program's: use --db FILE")

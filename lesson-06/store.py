@@ -35,8 +35,9 @@ def publish(path: Path | str, documents: Iterable[Document], files: str = "") ->
         # The write-ahead log lets readers go on with the version they opened.
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN IMMEDIATE")
-        tables = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
-        for (table,) in tables.fetchall():
+        for (table,) in db.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table'"
+        ).fetchall():
             db.execute(f"DROP TABLE {table}")
         for statement in SCHEMA.split(";"):
             db.execute(statement)

@@ -18,8 +18,9 @@ ROLES = ("reader", "editor")
 STATUSES = ("published", "draft", "withdrawn")
 KEY_LINE = re.compile(r"(?P<key>[^\s:#][^:]*):(?:\s+(?P<value>.*))?")
 QUOTED = re.compile(r"""^(["'])((?:(?!\1).)*)\1$""")
-# Control characters, and halves of characters that come from broken file names.
+# One fact: its name, and its value.
 APPLIES = re.compile(r"([^\s=,]+)\s*=\s*([^\s=,](?:[^=,]*[^\s=,])?)")
+# Control characters, and halves of characters that come from broken file names.
 CONTROLS = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff]")
 # Other letters that look like those of the keys, and what they look like.
 ALIKE = str.maketrans("агеіорѕтԁӏѵıαερτινυοη", "areiopstdlviaeptivuon")
@@ -69,12 +70,12 @@ def load(folder: Path | str) -> tuple[list[Document], list[Fault]]:
     Returns the documents, sorted by id, and a fault for each file that cannot be
     one of them. Raises ValueError if there is no such folder.
     """
-    root = Path(folder)
-    if not root.is_dir() or not os.access(root, os.R_OK):
-        raise ValueError(f"there is no library folder {root} that can be read")
+    root, home = Path(folder), Path(os.path.realpath(folder))
+    # An empty name is no name, though a Path takes it for the current folder.
+    if not (str(folder) and root.is_dir() and os.access(root, os.R_OK)):
+        raise ValueError(f"there is no library folder '{folder}' that can be read")
     found: list[tuple[str, Document]] = []
     faults: list[Fault] = []
-    home = root.resolve()
     for path in root.rglob("*"):
         # Names are UTF-8 on the disk, also for a Python that runs in another locale.
         name = os.fsencode(path.relative_to(root).as_posix()).decode(
@@ -115,22 +116,28 @@ def read(path: Path, name: str, home: Path) -> list[Document]:
         return []
     check("name", name, name, 1)
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        # One kind of line end, so that the same text is the same document everywhere.
+        lines = (
+            path.read_bytes()
+            .decode("utf-8-sig")
+            .replace("\r\n", "\n")
+            .replace("\r", "\n")
+            .split("\n")
+        )
     except UnicodeDecodeError as error:
         raise Fault(
             name,
             len(re.split(rb"\r\n?|\n", error.object[: error.start])),
             "is not UTF-8: save it in that encoding",
         ) from None
-    # One kind of line end, so that the same text is the same document everywhere.
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     values, first = front_matter(lines, name)
     body = "\n".join(lines[first:])
     return [
         Document(
             id=normalize("NFC", values.get("id", name[:-3])),
             title=values.get("title") or first_heading(body) or Path(name).stem,
-            url=values.get("url") or name,
+            # In an address, `#` would begin a place within the page.
+            url=values.get("url") or name.replace("#", "%23"),
             body=body,
             lang=values.get("lang", ""),
             revision=int(values.get("revision", 1)),
@@ -189,9 +196,8 @@ def check(key: str, value: str, name: str, line: int) -> None:
             name, line, f"status is {value!r}, not one of {', '.join(STATUSES)}"
         )
     if key == "applies" and value:
-        facts = [fact.strip() for fact in value.split(",")]
-        distinct = len(dict(APPLIES.findall(value))) == len(facts)
-        if not distinct or not all(map(APPLIES.fullmatch, facts)):
+        facts = [APPLIES.fullmatch(fact.strip()) for fact in value.split(",")]
+        if len({fact[1] for fact in facts if fact}) < len(facts):
             raise Fault(name, line, f"applies is {value!r}, not 'key=value, other=x'")
 
 

@@ -77,7 +77,11 @@ class Snapshot:
 
     def part(self, part_id: str, role: str) -> Row | None:
         """Return one part as a row, or None if `role` can read no such part."""
-        doc_id, _, number = part_id.rpartition("#part-")
+        self.view(role)  # a role that does not exist is an error for any id
+        # Half a character is in no id, and nothing that SQLite could look up.
+        doc_id, _, number = (
+            part_id.encode(errors="replace").decode().rpartition("#part-")
+        )
         query = "SELECT number FROM parts WHERE doc_id = ? AND part = ?"
         found = self.db.execute(query, [doc_id, number]).fetchone()
         if found is None:

@@ -11,7 +11,7 @@ from answer import BACKENDS, answer
 from console import decoded, page, run, safe
 from database import StoreError, default_db
 from journal import history, last_entry
-from library import ROLES
+from library import APPLIES, ROLES
 from operations import add_operations, operate, show_operation, wanted
 from receipts import make_receipt, save_receipt
 from store import refresh
@@ -92,11 +92,10 @@ def show(result: dict) -> None:
 
 
 def fact(argument: str) -> tuple[str, str]:
-    """Read a fact of the command line, `key=value`."""
-    key, equals, value = decoded(argument).partition("=")
-    if not (key and equals and value):
-        raise argparse.ArgumentTypeError(f"{argument!r} is not of the form key=value")
-    return key, value
+    """Read a fact of the command line, `key=value`, as `applies` has it in a file."""
+    if not (match := APPLIES.fullmatch(decoded(argument).strip())):
+        raise argparse.ArgumentTypeError(f"{argument!r} is not one fact key=value")
+    return match[1], match[2]
 
 
 def main() -> int:
@@ -127,6 +126,10 @@ def main() -> int:
     parser.add_argument("--receipt", metavar="FILE", help="save what it rests on")
     add_operations(parser)
     options = parser.parse_args()
+    if len(dict(options.where)) < len(set(options.where)):
+        parser.error("--where gives two values for one fact: it has only one")
+    if "" in (value for name, value in vars(options).items() if name != "question"):
+        parser.error("an option is empty: name something, or leave the option out")
     operation = wanted(options)
     if len(operation) + (options.question is not None) > 1:
         parser.error("a question or one of the operations, not more")
@@ -137,6 +140,9 @@ def main() -> int:
     try:
         if options.receipt and Path(options.receipt).exists():
             raise ValueError(f"{options.receipt} exists: name a new file")
+        if options.question == "-":  # for shells that eat quotes or letters
+            with open(0, "rb") as source:
+                options.question = source.read().decode("utf-8-sig").strip()
         try:
             result = publish(options)
         except (ValueError, OSError) as error:
@@ -144,9 +150,6 @@ def main() -> int:
                 raise
             # Looking back, and taking away, must work without the folder of the files.
             print(safe(f"not published: {error}"), file=sys.stderr)
-        if options.question == "-":  # for shells that eat quotes or letters
-            with open(0, "rb") as source:
-                options.question = source.read().decode("utf-8-sig").strip()
         if operation:
             result = operate(options)
         if options.question is not None:

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import example, given, settings
@@ -417,7 +420,42 @@ def test_a_budget_of_ones_own_decides_the_exit_status(lesson):
     too_small = lesson.run("--lang", "zh", "--budget", "3")
     assert too_small.status == 1
     assert too_small.stdout.startswith("小预算：") and "规则" in too_small.stdout
-    assert lesson.run("--budget", "-1").status == 1
+
+
+@pytest.mark.lessons(1, 1)
+@pytest.mark.parametrize("lang", DEMONSTRATION)
+def test_a_budget_that_is_none_is_not_said_to_be_small(lesson, lang):
+    result = lesson.run("--lang", lang, "--budget", "-1")
+    assert result.status == 1
+    assert result.stdout == "the budget must be a whole number from 0 on, not -1\n"
+
+
+@pytest.mark.lessons(1, 1)
+@pytest.mark.skipif(os.name != "posix", reason="pipes break in another way there")
+@pytest.mark.parametrize("mode", [[], ["-u"]], ids=["at the end", "at once"])
+def test_a_reader_that_stops_reading_is_no_reason_to_complain(lesson, mode):
+    command = [sys.executable, *mode, *lesson.command()[1:]]
+    reading, writing = os.pipe()
+    os.close(reading)
+    result = subprocess.run(
+        command, stdout=writing, stderr=subprocess.PIPE, env=lesson.environment()
+    )
+    os.close(writing)
+    assert (result.returncode, result.stderr) == (0, b"")
+
+
+@pytest.mark.lessons(1, 1)
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no such device")
+def test_a_full_disk_is_an_error_with_its_own_words(lesson):
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run(
+            lesson.command(),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=lesson.environment(),
+        )
+    assert result.returncode == 1 and result.stderr.startswith(b"error: ")
+    assert b"Traceback" not in result.stderr
 
 
 @pytest.mark.lessons(1, 1)

@@ -198,6 +198,14 @@ def test_without_front_matter_everything_comes_from_the_file(lesson, library):
 
 
 @pytest.mark.lessons(2)
+def test_a_mark_of_places_in_a_name_is_none_in_the_address(lesson, library):
+    document = only(lesson, library, "Tea.\n", "C# a b/F#.md")
+    assert (document.id, document.url) == ("C# a b/F#", "C%23 a b/F%23.md")
+    named = only(lesson, library, "---\nurl: /c#x\n---\nTea.\n", "C# a b/F#.md")
+    assert named.url == "/c#x", "an address of its own is nobody's to change"
+
+
+@pytest.mark.lessons(2)
 def test_each_missing_key_has_its_default(lesson, library):
     document = only(lesson, library, "---\nlang: ru\n---\nNo heading.\n", "sub/x.y.md")
     assert (document.id, document.title) == ("sub/x.y", "x.y")
@@ -1013,6 +1021,16 @@ def test_the_option_wins_over_the_environment(lesson, library, tmp_path):
 
 
 @pytest.mark.lessons(2)
+def test_an_option_that_is_empty_is_not_one_that_is_missing(lesson, library):
+    library.write("tea.md", TEA)
+    result = ask(lesson, "--json", "--library", "", "green", LIBRARY=library.folder)
+    assert result.status in (1, 2), "an empty --library must not mean the default"
+    assert "green" not in result.stdout and "Traceback" not in result.stderr
+    with pytest.raises(ValueError, match="library folder ''"):
+        lesson.load("library").load("")
+
+
+@pytest.mark.lessons(2)
 def test_the_course_library_in_three_languages_is_the_default(lesson):
     documents, _ = lesson.load("library").load(lesson.load("library").default_library())
     assert {document.lang for document in documents} == {"en", "ru", "zh"}
@@ -1061,8 +1079,10 @@ def test_standard_input_that_is_no_text_or_closed_is_a_fault_of_input(lesson, li
     assert "Traceback" not in result.stderr
     if not WINDOWS:
         closed = shell(lesson, "<&-", "--json", "-", LIBRARY=library.folder)
-        assert closed.returncode in (0, 1), "an error, or an empty question"
-        assert json.loads(closed.stdout) and b"Traceback" not in closed.stderr
+        assert json.loads(closed.stdout)["status"] == "error", (
+            "without standard input there is no question, not even an empty one"
+        )
+        assert closed.returncode == 1 and b"Traceback" not in closed.stderr
 
 
 @pytest.mark.lessons(2)
@@ -1179,6 +1199,24 @@ def test_an_error_can_be_told_on_every_console(lesson, tmp_path):
     result = lesson.run("--library", tmp_path / "нигде ✗", "чай", **env)
     assert result.status == 1 and "error" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+@pytest.mark.lessons(2)
+@pytest.mark.skipif(WINDOWS, reason="arguments are text there")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--library", "нигде", "чай"],
+        ["--budget", "нигде", "чай"],
+        ["--нигде", "чай"],
+    ],
+)
+def test_what_was_typed_is_told_in_its_own_letters(lesson, words):
+    for json_too in [], ["--json"]:
+        result = lesson.run(*json_too, *words, **BARE_LOCALE)
+        assert result.status in (1, 2) and "нигде" in result.stderr
+        assert "\\udc" not in result.stdout + result.stderr
+        assert not result.stdout or "нигде" in result.stdout
 
 
 @pytest.mark.lessons(2)

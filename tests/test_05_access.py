@@ -13,6 +13,7 @@ import json
 import os
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -408,12 +409,40 @@ def test_rights_act_before_the_limit(lesson, library):
         ["--where", "channel"],
         ["--where", "=x"],
         ["--where", "channel="],
+        ["--where", " = x"],
+        ["--where", "channel=a=b"],
+        ["--where", "channel=a,contract=b"],
+        ["--where", "a channel=b"],
+        ["--where", "channel=a", "--where", "channel = b"],
     ],
 )
 def test_an_unknown_role_or_half_a_fact_is_wrong_usage(lesson, library, words):
     library.write("a.md", file())
     result = ask(lesson, *words, "text", LIBRARY=library.folder)
     assert (result.status, result.stdout) == (2, "")
+
+
+@pytest.mark.lessons(5)
+@pytest.mark.parametrize("fact", ["channel=far", " channel = far ", "channel= far"])
+def test_blanks_around_a_fact_let_nothing_through(lesson, library, fact):
+    for name in ("far", "home"):
+        text = file(applies=f"channel = {name}", body="refund in days\n")
+        library.write(f"{name}.md", text)
+    words = ("--json", "refund", "--where", fact)
+    result = ask(lesson, *words, LIBRARY=library.folder)
+    assert found(result) == ["far"], "a document of another channel must be left out"
+    twice = ask(lesson, *words, "--where", "channel=far", LIBRARY=library.folder)
+    assert found(twice) == ["far"], "to say the same twice is no contradiction"
+
+
+@pytest.mark.lessons(5)
+@pytest.mark.parametrize("text", ["a", "a=b ", "a b", "=", " ", "a,", "a=b,"])
+def test_a_long_line_of_facts_costs_no_time_to_speak_of(lesson, library, text):
+    library.write("a.md", file(applies="x=y," + text * 20_000))
+    before = time.process_time()
+    documents, faults = lesson.load("library").load(library.folder)
+    assert time.process_time() - before < 3, "the time grows with the square"
+    assert len(documents) + len(faults) == 1
 
 
 # ---------------------------------------------------------------- one rule everywhere

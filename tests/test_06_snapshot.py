@@ -557,6 +557,12 @@ def test_a_part_is_given_by_its_id_and_nothing_else(lesson):
             assert snapshot.part(name, "reader") is None, name
         for name in ("a#part-02\n", "a#part-x", "a#part-1e0", "a\x00#part-01", "'"):
             assert snapshot.part(name, "reader") is None, name
+        for name in ("\ud800#part-01", "a#part-\udc80", "?#part-01"):
+            assert snapshot.part(name, "reader") is None, ascii(name)
+        for name in ("a#part-01", "a#part-03", ""):
+            with pytest.raises(ValueError):
+                snapshot.part(name, "boss")
+                pytest.fail("a role that does not exist is a ValueError for any id")
 
 
 @pytest.mark.lessons(6)
@@ -1594,6 +1600,40 @@ def test_the_file_is_where_the_settings_say(lesson, library):
     )
     assert result.status == 0 and shown(result) == ["The fox sleeps."]
     assert optional.is_file() and named.read_bytes() == before
+
+
+@pytest.mark.lessons(6)
+@pytest.mark.parametrize("option", ["--db", "--library"])
+def test_an_empty_option_is_wrong_usage_and_never_the_default(lesson, library, option):
+    """`--db "$UNSET"` must not work on the default library."""
+    library.write("a.md", "---\nid: a\n---\nThe fox sleeps.\n")
+    result = lesson.run("--json", option, "", "fox", LIBRARY=library)
+    assert (result.status, result.stdout) == (2, "") and "empty" in result.stderr
+    assert not (lesson.home / "library.db").exists()
+    assert lesson.run("--json", "", LIBRARY=library).status == 0
+
+
+@pytest.mark.lessons(6)
+@pytest.mark.parametrize("trouble", ["no home", "a file in its place"])
+def test_without_a_folder_for_the_file_the_error_says_what_to_name(
+    lesson, trouble, monkeypatch
+):
+    database = lesson.load("database")
+    for name in ("LIBRARY_DB", "XDG_CACHE_HOME", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(database.os, "access", lambda *_: False)
+
+    def home(*_):
+        raise RuntimeError("no home")
+
+    if trouble == "no home":
+        monkeypatch.setattr(database.Path, "home", home)
+    else:
+        taken = lesson.home / "taken"
+        taken.write_text("", encoding="utf-8")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(taken))
+    with pytest.raises(database.StoreError, match="--db.*LIBRARY_DB"):
+        database.default_db()
 
 
 @pytest.mark.lessons(6)
