@@ -37,13 +37,12 @@ def publish(path: Path | str, documents: Iterable[Document], files: str = "") ->
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN IMMEDIATE")
         # All but the vectors: those of unchanged texts are used again.
-        tables = db.execute(
+        for (table,) in db.execute(
             """
             SELECT name FROM sqlite_master
             WHERE type = 'table' AND name != 'embeddings'
             """
-        )
-        for (table,) in tables.fetchall():
+        ).fetchall():
             db.execute(f"DROP TABLE {table}")
         for statement in SCHEMA.split(";"):
             db.execute(statement)

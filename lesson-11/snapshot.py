@@ -76,8 +76,11 @@ class Snapshot:
         return visible([as_document(row) for row in found], role)
 
     def part(self, part_id: str, role: str) -> Row | None:
-        """Return one part as a row, or None if `role` can read no such part."""
-        self.view(role)  # a role that does not exist is an error for any id
+        """Return one part as a row, or None if `role` can read no such part.
+
+        Any text may be asked for. Raises ValueError for a role that does not exist.
+        """
+        self.view(role)  # it raises: a wrong role is an error whatever the id
         # Half a character is in no id, and nothing that SQLite could look up.
         doc_id, _, number = (
             part_id.encode(errors="replace").decode().rpartition("#part-")

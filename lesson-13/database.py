@@ -73,7 +73,7 @@ def default_db() -> Path:
             folder.mkdir(parents=True, exist_ok=True)
         except (OSError, RuntimeError) as error:  # RuntimeError: who has no home
             raise StoreError(
-                "bad_file", f"no place to keep it: {error}; use --db or LIBRARY_DB"
+                "bad_file", f"name a file with --db or in LIBRARY_DB: {error}"
             ) from error
     return folder / "library.db"
 
