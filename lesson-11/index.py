@@ -16,7 +16,7 @@ from console import safe
 from embeddings import Embedder
 from library import Document, split
 from parts import Part
-from postings import Collected, Postings, levels
+from postings import Collected, levels
 from rows import make_row
 from sides import BLOCK, STEPS, marks
 from snapshot import Snapshot
@@ -44,7 +44,8 @@ def write_index(
                 postings[owner].setdefault(term, [])
             db.execute("DELETE FROM parts WHERE number = ?", [number])
     (number,) = db.execute("SELECT ifnull(max(number), 0) FROM parts").fetchone()
-    for document in after:
+    # Parts with the same words get numbers near each other: levels are short then.
+    for document in sorted(after, key=lambda d: (audience(d) or "", d.lang)):
         if not (group := audience(document)):
             continue  # what nobody may read is neither cut into parts nor counted
         for part in split(document):
@@ -55,9 +56,9 @@ def write_index(
             sizes[group].update(parts=1, terms=counts.total())
             changed.add(number)
             db.execute(
-                "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (number, document.id, part.part, part.heading, part.start, part.end)
-                + (sha256(text.encode()).hexdigest(),),
+                + (counts.total(), sha256(text.encode()).hexdigest()),
             )
     for group, collected in postings.items():
         for term in sorted(collected):
@@ -92,7 +93,7 @@ def write_postings(
     query = "SELECT entries FROM postings WHERE audience = ? AND term = ?"
     entries = bytearray().join(row["entries"] for row in db.execute(query, key))
     if gone:
-        numbers = Postings.unpack(entries).numbers
+        numbers = array("I", entries)[::3]
         for number in gone:
             place = bisect_left(numbers, number)
             if numbers[place : place + 1] == array("I", [number]):
@@ -100,7 +101,7 @@ def write_postings(
     entries += b"".join(added)
     if entries:
         db.execute(
-            "INSERT OR REPLACE INTO postings VALUES (?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO postings VALUES (?, ?, ?, ?, ?, ?)",
             (*key, *levels(entries), entries),
         )
     else:

@@ -22,9 +22,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from array import array
 from collections import Counter
-from functools import partial
 from itertools import cycle
 from pathlib import Path
 from struct import pack
@@ -185,33 +183,34 @@ def test_a_part_is_found_by_its_id_and_by_whom_it_is_for(lesson):
             pytest.fail("there is no role 'root': that is a ValueError")
 
 
-class Walked(array):
-    """Numbers of parts that count how many of them were walked over."""
+class Lookups(dict):
+    """How many terms parts have; it counts how often that is looked up."""
 
-    steps = lookups = 0
+    count = 0
 
-    def __iter__(self):
-        for place in range(len(self)):
-            self.steps += 1
-            yield super().__getitem__(place)
-
-    def __getitem__(self, place):
-        self.lookups += 1
-        return super().__getitem__(place)
+    def __call__(self, number: int) -> int:
+        self.count += 1
+        return self[number]
 
 
 def weighted(lesson, weight: float, numbers, lengths=(10,)) -> object:
     """A term that stands once in these parts; at average length, 10, adds `weight`."""
     postings = lesson.load("postings")
+    lookups = Lookups(zip(numbers, cycle(lengths), strict=False))
     entries = b"".join(
         pack("=IQ", number, 1 << postings.LENGTH_BITS | length)
-        for number, length in zip(numbers, cycle(lengths), strict=False)
+        for number, length in lookups.items()
     )
-    tops, levels = postings.levels(entries)
-    held = postings.Postings.unpack(entries)
-    walked = postings.Postings(Walked("I", held.numbers), held.codes)
+    return held(lesson, entries, weight, postings.Saturations(10.0), lookups)
+
+
+def held(lesson, entries: bytes, weight: float, saturations, length) -> object:
+    """A term with these postings, as a question finds it in the file."""
+    postings = lesson.load("postings")
+    first, tops, levels = postings.levels(entries)
+    known = {} if levels else dict(postings.ENTRY.iter_unpack(entries))
     return postings.Weighted(
-        lambda: walked, weight, postings.Saturations(10.0), tops or (), levels or b""
+        weight, saturations, known, first, tops or (), levels or b"", length
     )
 
 
@@ -289,9 +288,8 @@ def test_the_postings_of_a_common_term_are_not_walked_in_vain(lesson):
     )
     found = lesson.load("postings").best([common, rare], 3)
     assert dict(found) == {1: 6.0, 2: 6.0, 3: 6.0}
-    steps, lookups = common.postings.numbers.steps, common.postings.numbers.lookups
-    assert steps + lookups < 500, (
-        f"{steps + lookups} times a posting of the common term was looked at: its "
+    assert common.length.count < 100, (
+        f"{common.length.count} scores were completed with the common term: its "
         "ceiling tells that it cannot bring a new part to the top"
     )
 
@@ -304,14 +302,14 @@ def test_parts_that_cannot_win_any_more_are_not_looked_up(lesson):
     second = weighted(lesson, 1.0, range(1, 3000))
     found = lesson.load("postings").best([first, second], 5)
     assert {number % 100 for number, _ in found} == {1} and len(found) == 30
-    lookups = first.postings.numbers.lookups + second.postings.numbers.lookups
-    assert lookups < 2000, (
-        f"{lookups} times a posting of a common term was looked at: this is needed "
+    lookups = first.length.count + second.length.count
+    assert lookups < 200, (
+        f"{lookups} times a score was completed with a common term: this is needed "
         "only for parts whose ceiling is as high as the score in the last place"
     )
     weak, strong = weighted(lesson, 0.5, range(200)), weighted(lesson, 1.2, [300])
     assert lesson.load("postings").best([weak, strong], 1) == [(300, 1.2)]
-    assert weak.postings.numbers.lookups < 100, "0.5 is all that 200 parts can reach"
+    assert not weak.length.count, "0.5 is all that 200 parts can reach"
 
 
 # ---- ranking
@@ -413,6 +411,34 @@ def test_ties_are_ordered_by_id_and_not_by_number(lesson):
 
 
 @pytest.mark.lessons(6)
+def test_levels_reach_over_the_parts_of_one_audience_and_language(lesson, monkeypatch):
+    """Wherever the documents of a language stand, their parts are numbered together."""
+    path = new_file(lesson)
+    monkeypatch.setattr(lesson.load("postings"), "MANY", 2)
+    documents = [
+        make(lesson, f"d{n:02}", f"fox w{n % 2}", lang=lang, role=role)
+        for n, (lang, role) in enumerate(
+            9 * [("en", "reader"), ("ru", "editor"), ("ru", "reader"), ("en", "editor")]
+        )
+    ]
+    lesson.load("store").publish(path, documents)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        found = db.execute(
+            "SELECT audience, term, first, length(levels) FROM postings ORDER BY 1, 2"
+        ).fetchall()
+    assert found == [
+        ("editor", "fox", 1, 18),
+        ("editor", "w1", 1, 18),
+        ("reader", "fox", 19, 18),
+        ("reader", "w0", 19, 18),
+    ]
+    for query in ("fox w1", "w0 fox", "w1"):
+        for role in ROLES:
+            expected = plain_search(lesson, documents, query, role, 40, {})
+            agree(searched(lesson, path, query, role=role, limit=40), expected)
+
+
+@pytest.mark.lessons(6)
 def test_facts_act_before_the_limit(lesson):
     """However many better parts hold elsewhere only, the limit is filled."""
     path = new_file(lesson)
@@ -455,20 +481,16 @@ def test_leaving_postings_out_early_loses_no_part(lesson, seed, limit):
     saturations = postings.Saturations(sum(lengths) / len(lengths))
     weighted, plain = [], dict.fromkeys(range(len(lengths)), 0.0)
     for _ in range(rng.randint(1, 6)):
-        held = rng.sample(range(len(lengths)), rng.randint(1, len(lengths)))
-        weight, entries = search.idf(len(lengths), len(held)), b""
+        holders = rng.sample(range(len(lengths)), rng.randint(1, len(lengths)))
+        weight, entries = search.idf(len(lengths), len(holders)), b""
         counts = rng.choice([(1, 1, 1, 2, 30), range(1, 400)])
-        for number in sorted(held):
+        for number in sorted(holders):
             code = rng.choice(counts) << postings.LENGTH_BITS | lengths[number]
             entries += pack("=IQ", number, code)
             plain[number] += weight * search.saturation(
                 code >> postings.LENGTH_BITS, lengths[number], saturations.average
             )
-        tops, levels = postings.levels(entries)
-        read = partial(postings.Postings.unpack, entries)
-        weighted.append(
-            postings.Weighted(read, weight, saturations, tops or (), levels or b"")
-        )
+        weighted.append(held(lesson, entries, weight, saturations, lengths.__getitem__))
     found = postings.best(weighted, limit)
     ranked = sorted(((n, s) for n, s in plain.items() if s), key=lambda pair: -pair[1])
     last = ranked[limit - 1][1] if len(ranked) >= limit else 0.0
@@ -1147,6 +1169,24 @@ def test_a_level_that_does_not_exist_is_an_error(lesson, monkeypatch):
 
 
 @pytest.mark.lessons(6)
+@pytest.mark.parametrize(
+    "damage", ["first = -1", "first = 1 << 40", "levels = NULL, entries = X'0102'"]
+)
+def test_damaged_numbers_are_an_error(lesson, monkeypatch, damage):
+    """They are not trusted: one of them would take all memory."""
+    path = new_file(lesson)
+    monkeypatch.setattr(lesson.load("postings"), "MANY", 2)
+    lesson.load("store").publish(
+        path, [make(lesson, f"d{n}", "fox owl") for n in range(9)]
+    )
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute(f"UPDATE postings SET {damage} WHERE term = 'fox'")
+    with pytest.raises(lesson.load("database").StoreError, match=path.name) as caught:
+        searched(lesson, path, "fox owl")
+    assert caught.value.reason == "bad_file"
+
+
+@pytest.mark.lessons(6)
 def test_the_app_explains_what_is_wrong_with_the_file(lesson, library):
     """No traceback: the reason, the file's name and status 1."""
     library.write("a.md", "The fox sleeps.\n")
@@ -1294,10 +1334,10 @@ def test_postings_are_collected_as_counted(lesson, texts):
         collected.add(number, count)
     assert collected.keys() == set().union(*texts)
     for term, packed in collected.items():
-        entries = postings.Postings.unpack(b"".join(packed))
+        entries = list(postings.ENTRY.iter_unpack(b"".join(packed)))
         held = [n for n, count in enumerate(counts, start=1) if term in count]
-        assert entries.numbers.tolist() == held
-        assert [divmod(code, 1 << postings.LENGTH_BITS) for code in entries.codes] == [
+        assert [number for number, _ in entries] == held
+        assert [divmod(code, 1 << postings.LENGTH_BITS) for _, code in entries] == [
             (counts[n - 1][term], counts[n - 1].total()) for n in held
         ]
 
@@ -1324,16 +1364,16 @@ def test_no_level_is_below_what_it_stands_for(lesson, codes, often, gap):
         pack("=IQ", 7 + place * gap, count << postings.LENGTH_BITS | length)
         for place, (count, length) in enumerate(codes)
     )
-    tops, levels = postings.levels(entries)
+    first, tops, levels = postings.levels(entries)
     if tops is None:
         few_parts = len(codes) < postings.MANY
-        far_apart = len(codes) * postings.COMMON < 7 + (len(codes) - 1) * gap
+        far_apart = len(codes) * postings.COMMON < (len(codes) - 1) * gap
         many_counts = len({count for count, _ in codes}) > 25
         assert few_parts or far_apart or many_counts
         return
-    assert len(tops) < 256 and len(levels) == 8 + (len(codes) - 1) * gap
+    assert first == 7 and len(tops) < 256 and len(levels) == 1 + (len(codes) - 1) * gap
     for place, (count, length) in enumerate(codes):
-        best = divmod(tops[levels[7 + place * gap] - 1], 1 << postings.LENGTH_BITS)
+        best = divmod(tops[levels[place * gap] - 1], 1 << postings.LENGTH_BITS)
         assert best[0] == count and best[1] <= length
         assert len(set(codes)) > 255 or best[1] == length, "no need to round"
     assert sum(map(bool, levels)) == len(codes), "0 where the term is not"
