@@ -50,7 +50,8 @@ APPLIES = [(), (("channel", "overseas"),), (("channel", "domestic"),), (("year",
 def make(lesson, doc_id: str, body: str, **fields):
     """A document; what is not given is the same for all."""
     fields = {"title": "Title", "url": f"https://e.example/{doc_id}", **fields}
-    return lesson.load("library").Document(id=doc_id, body=body, lang="en", **fields)
+    fields = {"lang": "en", **fields}
+    return lesson.load("library").Document(id=doc_id, body=body, **fields)
 
 
 def new_file(lesson) -> Path:
@@ -416,7 +417,7 @@ def test_levels_reach_over_the_parts_of_one_audience_and_language(lesson, monkey
     path = new_file(lesson)
     monkeypatch.setattr(lesson.load("postings"), "MANY", 2)
     documents = [
-        make(lesson, f"d{n:02}", f"fox w{n % 2}", lang=lang, role=role)
+        make(lesson, f"d{n:02}", f"fox word{lang}", lang=lang, role=role)
         for n, (lang, role) in enumerate(
             9 * [("en", "reader"), ("ru", "editor"), ("ru", "reader"), ("en", "editor")]
         )
@@ -424,15 +425,20 @@ def test_levels_reach_over_the_parts_of_one_audience_and_language(lesson, monkey
     lesson.load("store").publish(path, documents)
     with contextlib.closing(sqlite3.connect(path)) as db:
         found = db.execute(
-            "SELECT audience, term, first, length(levels) FROM postings ORDER BY 1, 2"
+            """
+            SELECT audience, term, first, length(levels) FROM postings
+            WHERE term != 'titl' ORDER BY 1, 2
+            """
         ).fetchall()
     assert found == [
         ("editor", "fox", 1, 18),
-        ("editor", "w1", 1, 18),
+        ("editor", "worden", 1, 9),
+        ("editor", "wordru", 10, 9),
         ("reader", "fox", 19, 18),
-        ("reader", "w0", 19, 18),
+        ("reader", "worden", 19, 9),
+        ("reader", "wordru", 28, 9),
     ]
-    for query in ("fox w1", "w0 fox", "w1"):
+    for query in ("fox worden", "wordru fox", "worden wordru"):
         for role in ROLES:
             expected = plain_search(lesson, documents, query, role, 40, {})
             agree(searched(lesson, path, query, role=role, limit=40), expected)
