@@ -66,6 +66,8 @@ def ask(question: str, options: argparse.Namespace) -> dict:
     The keys are those that `--json` prints: query, status, rows, skipped (ids),
     used and budget (characters).
     """
+    if options.limit < 1:
+        raise ValueError(f"--limit must be 1 or more, not {options.limit}")
     documents, faults = load(options.library or default_library())
     for fault in faults:
         print(safe(f"left out: {fault}"), file=sys.stderr)

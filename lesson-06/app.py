@@ -67,6 +67,8 @@ def ask(question: str, options: argparse.Namespace) -> dict:
     The keys are those that `--json` prints: query, status, rows, skipped (ids),
     used and budget (characters).
     """
+    if options.limit < 1:
+        raise ValueError(f"--limit must be 1 or more, not {options.limit}")
     with open_snapshot(options.db) as snapshot:
         rows = snapshot.search(
             question, options.role, options.limit, dict(options.where)

@@ -68,7 +68,9 @@ def connection(path: Path | str, mode: str) -> Iterator[sqlite3.Connection]:
         # The low byte is the kind of error: SQLite tells several busy ones apart.
         busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
         reason = "locked" if busy else "bad_file"
-        raise StoreError(reason, f"{path} cannot be used now: {error}") from error
+        raise StoreError(
+            reason, f"{path} cannot be used now: {error}; try again, or use --db FILE"
+        ) from error
 
 
 def check_file(db: sqlite3.Connection, path: Path | str) -> None:

@@ -23,6 +23,8 @@ MESSAGES = {
 
 def ask(question: str, options: argparse.Namespace) -> dict:
     """Answer the question; the keys are `query` and those of `answer`."""
+    if options.limit < 1:
+        raise ValueError(f"--limit must be 1 or more, not {options.limit}")
     result = answer(
         question,
         options.role,

@@ -32,6 +32,8 @@ def ask(question: str, options: argparse.Namespace) -> dict:
 
     With `--receipt` what the answer rests on is saved to a new file.
     """
+    if options.limit < 1:
+        raise ValueError(f"--limit must be 1 or more, not {options.limit}")
     result = answer(
         question,
         options.role,

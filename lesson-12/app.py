@@ -32,6 +32,8 @@ def ask(question: str, options: argparse.Namespace) -> dict:
 
     With `--receipt` what the answer rests on is saved to a new file.
     """
+    if options.limit < 1:
+        raise ValueError(f"--limit must be 1 or more, not {options.limit}")
     result = answer(
         question,
         options.role,
@@ -115,7 +117,9 @@ def main() -> int:
         help="a question, or - to read it from input",
     )
     parser.add_argument("--library", metavar="DIR", help="a folder of Markdown files")
-    parser.add_argument("--budget", type=int, metavar="N", help="a window in tokens")
+    parser.add_argument(
+        "--budget", type=int, metavar="N", help="tokens, fewer than ANSWER_WINDOW"
+    )
     parser.add_argument("--limit", type=int, default=6, help="parts to look at")
     parser.add_argument("--role", choices=ROLES, default="reader", help="who asks")
     parser.add_argument(

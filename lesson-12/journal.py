@@ -110,13 +110,13 @@ def history(path: Path | str, doc_id: str | None = None) -> list[dict]:
 def last_entry(path: Path | str) -> int:
     """Return the number of the journal's last entry; 0 if there is none to go on with.
 
-    Publishing goes on with a journal of form 310 or later, and begins another one
+    Publishing goes on with a journal of form 410 or later, and begins another one
     where the file is older, or not there.
     """
     with suppress(StoreError), connection(path, "rw") as db:
         return db.execute(
             "SELECT coalesce(max(entry), 0) FROM journal, pragma_user_version"
-            " WHERE user_version >= 310"
+            " WHERE user_version >= 410"
         ).fetchone()[0]
     return 0
 

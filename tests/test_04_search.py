@@ -528,6 +528,14 @@ def test_the_app_asks_the_search_formula(lesson, library):
     assert result.json["rows"] == rows
 
 
+@pytest.mark.lessons(4)
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_that_lets_nothing_be_looked_at_is_no_answer(lesson, limit):
+    result = lesson.run("--json", f"--limit={limit}", "owl fox")
+    assert (result.status, result.json["status"]) == (1, "error")
+    assert result.json["message"] == f"--limit must be 1 or more, not {limit}"
+
+
 @pytest.mark.lessons(4, 7)
 def test_nothing_in_common_is_nothing_found(lesson, library):
     """An honest "nothing" ends with status 0 and no rows."""
