@@ -108,12 +108,18 @@ def terms(text: str) -> list[str]:
     return found
 
 
+def fold(text: str) -> str:
+    """Return a text in the form in which texts are compared."""
+    text = unicodedata.normalize("NFKC", text).casefold().replace("ё", "е")
+    return text if PLAIN.fullmatch(text) else re.sub(UNTYPED, "", text)
+
+
 def cut(text: str) -> list[str]:
     """Return the terms of a text; of what it holds only stems are remembered."""
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("ё", "е")
+    folded = fold(text)
     if PLAIN.fullmatch(folded):
         return list(map(stem, PLAIN_RUN.findall(folded)))
-    marked = MARK.join(PAIRED_RUN.split(re.sub(UNTYPED, "", folded)))
+    marked = MARK.join(PAIRED_RUN.split(folded))
     found: list[str] = []
     for paired, word in any_run().findall(marked):
         letters = list(paired)

@@ -13,6 +13,7 @@ import json
 import math
 import random
 import sys
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -384,6 +385,18 @@ SHEARING = (
             "half of the limit is enough for a Chinese question",
         ),
         (
+            *("会员多少钱？", "会员每月八欧元，会员家属半价。", True),
+            "where nothing else is asked, pairs with one common character count",
+        ),
+        (
+            *("你是谁？", "你是谁？我是谁？", False),
+            "pairs of two common characters are left out in any case",
+        ),
+        (
+            *("会员可以取消订单吗？", "会员可以来信。我们每月给会员寄海图。", False),
+            "where something else is asked, pairs with a common character are left out",
+        ),
+        (
             "出国旅行怎样办理护照？",
             "渡轮公司每周二上午九点在港口办公室给乘客办理月票，儿童半价。",
             False,
@@ -428,6 +441,24 @@ def test_evidence_is_what_a_row_has_of_the_question(lesson, question, text, expe
 @given(st.text(), st.text())
 def test_any_text_is_a_legal_question_and_a_legal_row(lesson, question, text):
     assert lesson.load("features").is_evidence(question, text) in (True, False)
+
+
+@pytest.mark.lessons(8)
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("счёт", "счет"),
+        ("Есть ли приём в конце июля?", "Есть ли прием в конце июля?"),
+        ("Where is the refund?", "Ｗｈｅｒｅ　ｉｓ　ｔｈｅ　ｒｅｆｕｎｄ？"),
+        ("Où est le café ?", unicodedata.normalize("NFD", "Où est le café ?")),
+        ("Где замок?", "Где за\u0301мок?"),
+        ("the woollen cap", "the wool\u00adlen cap"),
+        ("STRASSE", "straße"),
+    ],
+)
+def test_the_form_of_a_letter_makes_no_difference_to_evidence(lesson, one, other):
+    features = lesson.load("features").features
+    assert features(one) == features(other) != {}
 
 
 @pytest.mark.lessons(8)
