@@ -1602,10 +1602,11 @@ def test_the_app_counts_a_journal_of_another_form_of_the_tables(lesson, library)
     library.write("a.md", "The fox sleeps.\n")
     env, path = {"LIBRARY": library}, lesson.home / "library.db"
     app(lesson, "--json", "fox", **env)
-    with contextlib.closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA user_version = 10")
-        db.commit()
-    assert ": 1 put" in app(lesson, "--json", "fox", **env).stderr
+    for older in (10, 310):
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            db.execute(f"PRAGMA user_version = {older}")
+            db.commit()
+        assert ": 1 put" in app(lesson, "--json", "fox", **env).stderr
     if lesson.load("database").FORMAT == 410:
         return
     app(lesson, "--withdraw", "a", **env)
