@@ -72,8 +72,9 @@ def answer(
         return {**result, "reason": "nothing_fits" if rows else "nothing_found"}
     if backend == "quotes":
         with open_snapshot(path) as snapshot:
-            telling = telling_terms(query)
-            weights = {term: snapshot.weight(term, role) for term in telling}
+            weights = {
+                term: snapshot.weight(term, role) for term in telling_terms(query)
+            }
         return result | quoted(query, chosen, weights)
     if backend == "ollama":
         return result | generated(query, chosen)

@@ -59,8 +59,10 @@ def sentences(body: str) -> list[Sentence]:
             kind = "item"  # one more paragraph of it
         if before in ("row", "item") and kind != before:
             lead = None  # the table or the list is over
-        whole = kind in ("code", "row")
-        here = [Sentence(start, end, lead) for start, end in spans(body, block, whole)]
+        here = [
+            Sentence(start, end, lead)
+            for start, end in spans(body, block, whole=kind in ("code", "row"))
+        ]
         if kind == "row" and before != "row":
             lead = here[-1]
         elif kind == "paragraph":
@@ -93,10 +95,12 @@ def ends_sentence(body: str, start: int, mark: re.Match[str], stop: int) -> bool
     text = body[start : mark.end()]
     if not re.search(r"[^\W\d_]", text):
         return False  # the number of an item, as in "2. Then"
-    if any(text.count(opens) > text.count(closes) for opens, closes in PAIRS.items()):
-        return False
-    if text.count('"') % 2 or text.count("`") % 2:
-        return False
+    if (
+        any(text.count(opens) > text.count(closes) for opens, closes in PAIRS.items())
+        or text.count('"') % 2
+        or text.count("`") % 2
+    ):
+        return False  # a bracket, a quotation or code is still open
     if mark[0][0] in "。！？":  # behind a closed quotation it may go on: “好。”他说。
         return mark[0][-1] in "。！？"
     following = LETTER_OR_DIGIT.search(body, mark.end(), stop)
