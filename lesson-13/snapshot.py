@@ -162,8 +162,11 @@ class Snapshot:
         up to CANDIDATES parts share a side, these are all. Parts with nothing in common
         are not returned.
         """
-        held = [(place, number) for place, number in enumerate(vector) if number]
-        asked = [side + level for side in sides(held) for level in range(LEVELS)]
+        asked = [
+            side + level
+            for side in sides((place, n) for place, n in enumerate(vector) if n)
+            for level in range(LEVELS)
+        ]
         groups = likely(
             shared(self.bits("", asked).items()),
             [
@@ -281,9 +284,11 @@ def cosine(
     as a text, too, of a character for each number: a text is searched the fastest.
     """
     kept, held = array("f", numbers), places.decode("utf-16", "replace")
-    if not held:  # none is 0
-        return sum(map(mul, vector, kept))
-    return sum(n * kept[at] for place, n in asked if (at := held.find(place)) >= 0)
+    return (
+        sum(n * kept[at] for place, n in asked if (at := held.find(place)) >= 0)
+        if held
+        else sum(map(mul, vector, kept))  # none of its numbers is 0
+    )
 
 
 def as_document(row: sqlite3.Row) -> Document:
