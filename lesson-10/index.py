@@ -44,6 +44,7 @@ def write_index(
                 postings[owner].setdefault(term, [])
             db.execute("DELETE FROM parts WHERE number = ?", [number])
     (number,) = db.execute("SELECT ifnull(max(number), 0) FROM parts").fetchone()
+    was_empty = not (number or before)  # then no postings have to be looked for
     # Parts with the same words get numbers near each other: levels are short then.
     for document in sorted(after, key=lambda d: (audience(d) or "", d.lang)):
         if not (group := audience(document)):
@@ -63,7 +64,7 @@ def write_index(
     for group, collected in postings.items():
         for term in sorted(collected):
             write_postings(
-                db, group, term, gone.get((group, term), []), collected[term]
+                db, group, term, gone.get((group, term), []), collected[term], was_empty
             )
     for role, groups in AUDIENCES.items():
         for group in groups:
@@ -78,20 +79,30 @@ def numbered(
     db: sqlite3.Connection, document: Document
 ) -> Iterator[tuple[int, Part, str]]:
     """Yield number, part and audience of what the library has of a document."""
-    query = "SELECT number FROM parts WHERE doc_id = ? ORDER BY part"
-    numbers = [number for (number,) in db.execute(query, [document.id])]
+    found = db.execute(
+        "SELECT number FROM parts WHERE doc_id = ? ORDER BY part", [document.id]
+    )
     if group := audience(document):
-        for number, part in zip(numbers, split(document), strict=True):
+        for (number,), part in zip(found.fetchall(), split(document), strict=True):
             yield number, part, group
 
 
 def write_postings(
-    db: sqlite3.Connection, group: str, term: str, gone: list[int], added: list[bytes]
+    db: sqlite3.Connection,
+    group: str,
+    term: str,
+    gone: list[int],
+    added: list[bytes],
+    is_new: bool = False,
 ) -> None:
-    """Take parts out of the postings of a term, and put those behind that are new."""
+    """Take parts out of the postings of a term, and put those behind that are new.
+
+    A term that `is_new` has no postings yet.
+    """
     key = (group, term)
     query = "SELECT entries FROM postings WHERE audience = ? AND term = ?"
-    entries = bytearray().join(row["entries"] for row in db.execute(query, key))
+    found = [] if is_new else db.execute(query, key).fetchall()
+    entries = bytearray().join(row["entries"] for row in found)
     if gone:
         numbers = array("I", entries)[::3]
         for number in gone:

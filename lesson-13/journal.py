@@ -33,8 +33,9 @@ def current(db: sqlite3.Connection, doc_id: str) -> Document | None:
 
 def highest_revision(db: sqlite3.Connection, doc_id: str) -> int:
     """Return the highest revision that a document ever had; 0 if it never was."""
-    query = "SELECT max(to_revision) FROM journal WHERE doc_id = ?"
-    return db.execute(query, [doc_id]).fetchone()[0] or 0
+    return db.execute(
+        "SELECT ifnull(max(to_revision), 0) FROM journal WHERE doc_id = ?", [doc_id]
+    ).fetchone()[0]
 
 
 def taken_out_by_hand(db: sqlite3.Connection, doc_id: str) -> bool:
