@@ -14,7 +14,7 @@ CONTROLS = re.compile(
 # A line of a page: up to 80 columns, and it ends at spaces, behind a wide character
 # (marked with NUL) or with the text. An address stays in one piece, and so does a word.
 LINE = re.compile(
-    r"(\w+://\S+|.{1,80}|\S+?)"
+    r"(\w+://\S+$|.{1,80}|[^ \t]+?)"
     "(?:$|[ \t]+|(?<=[^（「『《“【]\0)(?![，。、；：！？）」』》”】’…]))"
 )
 

@@ -973,6 +973,28 @@ def test_chinese_is_broken_for_80_columns_where_a_line_may_end(lesson, library):
         assert line[-1:] not in set("“（《"), "and none ends with an opening one"
 
 
+@pytest.mark.lessons(2)
+@given(
+    words=st.lists(
+        st.sampled_from(
+            ["tea", "чай", "茶", "，", "（", " ", "  ", "\u00a0", "\u3000", "\u202f"]
+            + ["\u2003", "\n", "“", "https://x.example/?a=1&b=2", "x" * 90, "é", "😀"]
+        ),
+        max_size=60,
+    )
+)
+@example(words=["https://x.example/?", "x" * 90, "\u00a0", "tea"])
+@settings(max_examples=EXAMPLES)
+def test_breaking_lines_loses_nothing_but_spaces(lesson, words):
+    text = "".join(words)
+    shown = lesson.load("console").page(text)
+    assert re.sub("[ \n]", "", shown) == re.sub("[ \n]", "", text)
+    for line in shown.split("\n"):
+        # What is longer has no place to break it.
+        tail = re.sub(r"\w+://\S+$", "", line)
+        assert columns(tail) <= 80 or " " not in tail.rstrip(" ")
+
+
 def columns(line: str) -> int:
     """How many columns of a terminal a line takes."""
     return sum(2 if east_asian_width(c) in "WF" else 1 for c in line)
