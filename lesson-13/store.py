@@ -212,6 +212,16 @@ def change_tables(db: sqlite3.Connection, statements: str) -> None:
     db.execute(f"PRAGMA user_version = {FORMAT}")
 
 
+def adopt(path: Path | str) -> None:
+    """Bring a file of lesson 10 or 11, if it is one, to the form of this lesson."""
+    if Path(path).exists():
+        with connection(path, "rw") as db:
+            (made_by,) = db.execute("PRAGMA user_version").fetchone()
+        if made_by == WITHOUT_COUNTS:
+            with writing(path):
+                pass
+
+
 def carry_out(
     db: sqlite3.Connection, changes: Iterable[Change | None], rebuild: bool = False
 ) -> str:
@@ -299,6 +309,7 @@ def refresh(
     except StoreError as error:
         if error.reason != "not_published":
             raise
+        adopt(path)  # its journal is to be had even if the folder is not
     documents, faults = load(folder)
     # What was left out may become readable, and no time of a file would tell.
     files = "" if faults else files
