@@ -972,11 +972,13 @@ class History:
         role = self.rng.choice(ROLES)
         with self.store.open_snapshot(self.path) as snapshot:
             rows = snapshot.search("fox", role, 2)
+            version = snapshot.view_version(role)
         answer = self.lesson.load("answer")
         rows = [dict(row, space="", lexical_rank=1, vector_rank=None) for row in rows]
         as_chosen = getattr(answer, "with_ids", None) or answer.build_context
         sources = answer.as_sources(as_chosen(rows))
         result = {"status": "sources_only", "answer": None, "sources": sources}
+        result["view_version"] = version
         make_receipt = self.lesson.load("receipts").make_receipt
         self.receipts.append((make_receipt(result, role, {}, self.path), role))
 
