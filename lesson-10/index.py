@@ -130,13 +130,6 @@ def write_vectors(
     0, and their places; where none is 0 the places need not be told. Returns the
     numbers of the parts without a vector so far.
     """
-    db.execute(
-        """
-        DELETE FROM embeddings
-        WHERE space != ? OR text_hash NOT IN (SELECT text_hash FROM parts)
-        """,
-        [embedder.space],
-    )
     new = db.execute(
         """
         SELECT number, text_hash FROM parts

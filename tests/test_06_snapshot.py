@@ -1470,6 +1470,39 @@ def test_what_was_published_meanwhile_is_not_marked(lesson, library, monkeypatch
 
 
 @pytest.mark.lessons(6)
+@pytest.mark.parametrize("published", [True, False])
+@pytest.mark.parametrize("rebuild", [True, False])
+def test_a_slow_publisher_does_not_undo_a_newer_one(
+    lesson, library, monkeypatch, published, rebuild
+):
+    """What was read before somebody else published is read anew: rights count."""
+    store, path = lesson.load("store"), new_file(lesson)
+    load, reads = store.load, []
+    if published:
+        library.write("a.md", "---\nid: a\n---\nThe fox sleeps.\n")
+        store.refresh(path, library.folder)
+
+    def overtaken(folder):
+        found = load(folder)
+        reads.append(1)
+        if len(reads) == 1:
+            library.write("a.md", "---\nid: a\nrole: editor\n---\nThe fox hides.\n")
+            assert store.refresh(path, folder)
+        return found
+
+    library.write("a.md", "---\nid: a\n---\nThe fox wakes.\n")
+    monkeypatch.setattr(store, "load", overtaken)
+    assert bool(store.refresh(path, library.folder, rebuild)) is rebuild
+    with store.open_snapshot(path) as snapshot:
+        bodies = [document.body for document in snapshot.documents("editor")]
+        assert bodies == ["The fox hides.\n"] and not snapshot.documents("reader")
+    assert len(reads) == 3, "read early, by the other one, and anew"
+    if hasattr(store, "history"):
+        told = [entry["what"] for entry in store.history(path)]
+        assert told == ["put"] * (1 + published), "no entry for what was read early"
+
+
+@pytest.mark.lessons(6)
 def test_while_files_are_left_out_no_fingerprint_is_kept(lesson, library, monkeypatch):
     """What cannot be read may become readable without any change of its times."""
     library.write("a.md", "---\nid: a\n---\nThe fox sleeps.\n")

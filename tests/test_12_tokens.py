@@ -722,3 +722,21 @@ def test_the_journal_of_an_earlier_lesson_is_kept(lesson, shelf):
     lesson.run("--rebuild", LIBRARY=shelf)
     assert lesson.run("--json", QUESTION, LIBRARY=shelf).json == fresh
     assert lesson.run("--json", "tea", LIBRARY=shelf).json["status"] == "no_sources"
+
+
+@pytest.mark.lessons(12)
+@pytest.mark.parametrize("older", ["lesson-10", "lesson-11"])
+def test_the_journal_of_an_earlier_lesson_needs_no_folder(lesson, shelf, older):
+    """What the file tells is told by this lesson too, when the folder is gone."""
+    app = [sys.executable, str(COURSE / older / "app.py")]
+    env = lesson.environment(LIBRARY=shelf)
+    subprocess.run([*app, "--rebuild"], env=env, check=True, capture_output=True)
+    receipt = lesson.home / "receipt.json"
+    for words in (["--receipt", receipt, QUESTION], ["--history"]):
+        told = subprocess.run(
+            [*app, "--json", *words], env=env, check=True, capture_output=True
+        )
+    gone = lesson.home / "gone"
+    history = lesson.run("--json", "--history", LIBRARY=gone)
+    assert history.status == 0 and history.json == json.loads(told.stdout)
+    assert lesson.run("--json", "--recheck", receipt, LIBRARY=gone).json["same_version"]
