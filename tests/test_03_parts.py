@@ -52,8 +52,11 @@ def sections(lesson, body):
         (["##"], "", "a heading may be empty"),
         (["## ##"], "", "a heading may be empty, also with marks at both ends"),
         (["# Tea\u00a0"], "Tea\u00a0", "only spaces and tabs go, no other white space"),
+        (["# Tea\t#"], "Tea", "a tab may stand before the closing marks, too"),
+        (["# Tea\u00a0#"], "Tea\u00a0#", "a mark stands behind a space or a tab"),
         (["Tea", "==="], "Tea", "the line of === or --- is no text"),
         (["  Tea", " time ", "---"], "Tea time", "all lines above the last are text"),
+        (["Tea\u00a0", "==="], "Tea\u00a0", "only spaces and tabs go, also here"),
         (["# Tea", "==="], "# Tea", "an underlined heading has no marks in front"),
     ],
 )

@@ -115,10 +115,28 @@ def test_a_hash_is_about_fields_and_their_borders(lesson):
     assert document_hash(make(lesson, "a", "fox", title="fox owl", url="u")) == (
         document_hash(document)
     ), "equal documents have equal hashes"
-    moved = make(lesson, "a", "fox", title="fox ", url="owlu")
-    assert document_hash(moved) != document_hash(document), (
-        "text that moves from one field into the next must change the hash: it is to "
-        "be seen where one field ends"
+    for between in ("", " ", "\n", "\0", ",", "|", "', '", '", "'):
+        titles = f"fox{between}owl", "fox"
+        addresses = "u", f"owl{between}u"
+        one, other = (
+            document_hash(make(lesson, "a", "fox", title=title, url=url))
+            for title, url in zip(titles, addresses, strict=True)
+        )
+        assert one != other, (
+            "text that moves from one field into the next must change the hash: it is "
+            f"to be seen where one field ends, also with {between!r} in a text"
+        )
+    for text, other in (("fox", "Fox"), ("fox owl", "fox  owl"), ("е", "ё")):
+        assert document_hash(make(lesson, "a", text)) != (
+            document_hash(make(lesson, "a", other))
+        ), f"{text!r} and {other!r} are two texts"
+    many = {document_hash(make(lesson, "a", f"fox {n}")) for n in range(2000)}
+    assert len(many) == 2000, "2000 texts need 2000 hashes: this one is too short"
+    given = [(("channel", "x"),), (("year", "x"),), (("chan", "nelx"),), ()]
+    hashes = {document_hash(make(lesson, "a", "fox", applies=each)) for each in given}
+    assert len(hashes) == len(given), (
+        "a fact has a name and a value: a change of either is a change, and it is to "
+        "be seen where the name ends"
     )
     facts = (("channel", "x"), ("year", "7"))
     hashes = {
