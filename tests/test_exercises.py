@@ -1,7 +1,8 @@
 """Every exercise of the manifest is proved both ways.
 
-The empty function fails with NotImplementedError, the reference passes, and each
-typical wrong answer fails with a message that names the mistake.  That message must
+The empty function fails with NotImplementedError, the reference passes, also while
+the exercises behind it are still empty, and each typical wrong answer fails with a
+message that names the mistake.  That message must
 be the one that `check` shows: the first failing test's.  Therefore, in the suites, the
 tests about one mistake stand before those about everything.
 """
@@ -32,14 +33,27 @@ def exercises() -> list:
     ]
 
 
+ALONE = "the reference, with the later exercises empty"
+
+
 def answers(tool, lesson, exercise) -> Iterator[tuple[str, str, str | None]]:
     """Name, source and expected words of each answer; None where all must pass."""
     source = tool.reference(lesson, exercise.file)
     yield "the reference", source, None
+    yield ALONE, source, None
     empty = tool.emptied(source, exercise.function)
     yield "the empty function", empty, "NotImplementedError"
     for wrong in exercise.wrong:
         yield wrong.name, tool.with_wrong_answer(source, exercise, wrong), wrong.says
+
+
+def empty_later(tool, lesson, exercise, folder: Path) -> None:
+    """Empty what a learner who goes in order has not written yet."""
+    for later in lesson.exercises[lesson.exercises.index(exercise) + 1 :]:
+        if later.is_emptied:
+            path = folder / later.file
+            text = tool.emptied(path.read_text(encoding="utf-8"), later.function)
+            path.write_text(text, encoding="utf-8", newline="\n")
 
 
 @pytest.mark.parametrize(("number", "name"), exercises())
@@ -58,6 +72,8 @@ def test_exercise(number, name, course_tool, tmp_path, monkeypatch):
         shutil.copytree(lesson.folder, folder, ignore=leftovers)
         path = folder / exercise.file
         path.write_text(source, encoding="utf-8", newline="\n")
+        if answer == ALONE:
+            empty_later(tool, lesson, exercise, folder)
         tried[folder.resolve()] = (answer, wanted)
 
     records = check.run_tests(
