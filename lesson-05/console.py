@@ -4,12 +4,18 @@ import os
 import re
 import sys
 from collections.abc import Callable
-from textwrap import fill
+from unicodedata import east_asian_width
 
 # C0 and C1 controls but tab and newline, and the marks that reorder a line of text:
 # raw, they could repaint the terminal or disguise what a document says.
 CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
+# A line of a page: up to 80 columns, and it ends at spaces, behind a wide character
+# (marked with NUL) or with the text. An address stays in one piece, and so does a word.
+LINE = re.compile(
+    r"(\w+://\S+$|.{1,80}|[^ \t]+?)"
+    "(?:$|[ \t]+|(?<=[^（「『《“【]\0)(?![，。、；：！？）」』》”】’…]))"
 )
 
 
@@ -39,16 +45,15 @@ def safe(text: str) -> str:
 
 
 def page(text: str) -> str:
-    """Return `text` made safe, long lines broken at spaces for 80 columns.
+    """Return `text` made safe, long lines broken for 80 columns.
 
-    What has no spaces, such as an address, stays in one piece.
+    They are broken at spaces and behind Chinese characters, which are two columns wide.
+    What has neither, such as an address, stays in one piece.
     """
+    wide = "".join(c + "\0" * (east_asian_width(c) in "WF") for c in safe(text))
     return "\n".join(
-        line
-        if len(line) <= 80
-        else fill(line, 80, break_long_words=False, break_on_hyphens=False)
-        for line in safe(text).split("\n")
-    )
+        "\n".join(LINE.findall(line)) for line in wide.split("\n")
+    ).replace("\0", "")
 
 
 def decoded(argument: str) -> str:

@@ -72,8 +72,7 @@ def answer(
         return {**result, "reason": "nothing_fits" if rows else "nothing_found"}
     if backend == "quotes":
         with open_snapshot(path) as snapshot:
-            telling = telling_terms(query)
-            weights = {term: snapshot.weight(term, role) for term in telling}
+            weights = {t: snapshot.weight(t, role) for t in telling_terms(query)}
         return result | quoted(query, chosen, weights)
     if backend == "ollama":
         return result | generated(query, chosen)
@@ -84,8 +83,7 @@ def quoted(
     query: str, chosen: Sequence[SourceRow], weights: Mapping[str, float]
 ) -> dict[str, Any]:
     """Answer with sentences of the chosen rows, word for word."""
-    quotes = extract(query, chosen, weights)
-    if not quotes:
+    if not (quotes := extract(query, chosen, weights)):
         return refusal(chosen)
     return {
         "status": "quoted",

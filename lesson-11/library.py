@@ -95,8 +95,10 @@ def load(folder: Path | str) -> tuple[list[Document], list[Fault]]:
         for name, document in found
         if times[document.id] > 1
     ]
-    found.sort(key=lambda pair: pair[1].id)
-    return [d for _, d in found if times[d.id] == 1], sorted(faults, key=str)
+    return (
+        sorted((d for _, d in found if times[d.id] == 1), key=lambda d: d.id),
+        sorted(faults, key=str),
+    )
 
 
 def read(path: Path, name: str, home: Path) -> list[Document]:
@@ -115,8 +117,11 @@ def read(path: Path, name: str, home: Path) -> list[Document]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = len(re.split(rb"\r\n?|\n", error.object[: error.start]))
-        raise Fault(name, line, "is not UTF-8: save it in that encoding") from None
+        raise Fault(
+            name,
+            len(re.split(rb"\r\n?|\n", error.object[: error.start])),
+            "is not UTF-8: save it in that encoding",
+        ) from None
     # One kind of line end, so that the same text is the same document everywhere.
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     values, first = front_matter(lines, name)

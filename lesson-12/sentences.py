@@ -18,6 +18,8 @@ BLOCK = re.compile(
     re.MULTILINE,
 )
 MARKS = re.compile(f"(?:{ITEM})*{QUOTE}")
+ANNOUNCES = re.compile(r"[:：][*_\s]*\Z")  # also where the words stand in bold
+DEEPEST = 9  # lists inside lists that are followed: nobody reads deeper ones
 GAP = re.compile(r"[\s>]*")
 # Where a sentence may end: its mark, with what closes there. Chinese needs no space.
 END = re.compile(r"""(?<![.!?…])[.!?…]++["'”’»)\]*_]*+(?=\s)|[。！？]+["”’」』）)]*""")
@@ -26,8 +28,11 @@ PAIRS = dict(zip("([“«「『（《", ")]”»」』）》", strict=True))
 # Words that a point does not end: an initial, a letter of т. е., a title before a name;
 # and before a number any short word, as in p. 5.
 SHORT = re.compile(
-    r"\b(?:[^\W\d_]|Mr|Mrs|Ms|Dr|Prof|St|vs|etc|Inc|Ltd|Co"
-    r"|им|ул|пл|обл|проф|акад|др|пр|тыс|руб|коп)$"
+    r"\b(?:[^\W\d_]|Mr|Mrs|Ms|Dr|Prof|Rev|Hon|Capt|Col|Gen|Lt|Maj|Sgt|Jr|Sr|St|Mt|Ave"
+    r"|Blvd|Rd|Fig|Vol|Inc|Ltd|Co|approx|dept|est|excl|incl|etc|vs|им|ул|пл|обл|просп"
+    r"|пер|наб|бульв|корп|пос|дер|оз|св|проф|акад|доц|гос|ред|изд|др|пр|ст|гл|рис|табл"
+    r"|вкл|искл|тыс|млн|млрд|руб|коп)$",
+    re.IGNORECASE,
 )
 SHORT_BEFORE_NUMBER = re.compile(r"\b[^\W\d_]{1,4}$")
 
@@ -52,21 +57,29 @@ def sentences(body: str) -> list[Sentence]:
     """
     found: list[Sentence] = []
     lead: Sentence | None = None
-    before = ""
+    parents: list[tuple[int, Sentence]] = []  # what announces in lists, and its column
+    before, left = "", 0  # kind and column of the block above
     for block in BLOCK.finditer(body):
         kind = block.lastgroup or "paragraph"
-        if before == "item" and kind == "paragraph" and block[0][0] in " \t":
-            kind = "item"  # one more paragraph of it
+        # A paragraph stands beside the items that it announces, not left of them.
+        column = skip(GAP, block[0].expandtabs(4), 0) - (kind == "paragraph")
+        over = kind == "paragraph" and column < left  # the list that was announced
+        if before == "item" and kind != "row" and block[0][0] in " \t":
+            kind = "item"  # more of it: a paragraph, or code
         if before in ("row", "item") and kind != before:
             lead = None  # the table or the list is over
-        whole = kind in ("code", "row")
-        here = [Sentence(start, end, lead) for start, end in spans(body, block, whole)]
+        parents = [p for p in parents if p[0] < column][: -1 if over else None]
+        above = parents[-1][1] if parents else lead
+        whole = block.lastgroup in ("code", "row")
+        here = [Sentence(*place, above) for place in spans(body, block, whole)]
         if kind == "row" and before != "row":
             lead = here[-1]
+        elif kind == "item" and ANNOUNCES.search(block[0]) and len(parents) < DEEPEST:
+            parents.append((column, here[-1]))
         elif kind == "paragraph":
-            lead = here[-1] if block[0].rstrip().endswith((":", "：")) else None
+            lead = here[-1] if ANNOUNCES.search(block[0]) else None
         found += here
-        before = kind
+        before, left = kind, column
     return found
 
 
@@ -84,8 +97,7 @@ def spans(body: str, block: re.Match[str], whole: bool) -> Iterator[tuple[int, i
 
 def skip(pattern: re.Pattern[str], body: str, start: int) -> int:
     """Return where what `pattern` describes is over."""
-    match = pattern.match(body, start)
-    return match.end() if match else start
+    return match.end() if (match := pattern.match(body, start)) else start
 
 
 def ends_sentence(body: str, start: int, mark: re.Match[str], stop: int) -> bool:
@@ -93,9 +105,11 @@ def ends_sentence(body: str, start: int, mark: re.Match[str], stop: int) -> bool
     text = body[start : mark.end()]
     if not re.search(r"[^\W\d_]", text):
         return False  # the number of an item, as in "2. Then"
-    if any(text.count(opens) > text.count(closes) for opens, closes in PAIRS.items()):
-        return False
-    if text.count('"') % 2 or text.count("`") % 2:
+    if (
+        any(text.count(opens) > text.count(closes) for opens, closes in PAIRS.items())
+        or text.count('"') % 2
+        or text.count("`") % 2
+    ):
         return False
     if mark[0][0] in "。！？":  # behind a closed quotation it may go on: “好。”他说。
         return mark[0][-1] in "。！？"
@@ -103,5 +117,8 @@ def ends_sentence(body: str, start: int, mark: re.Match[str], stop: int) -> bool
     if following and following[0].islower():
         return False
     number = following and following[0].isdigit()
-    short = SHORT_BEFORE_NUMBER if number else SHORT
-    return mark[0][0] != "." or not short.search(body, start, mark.start())
+    return mark[0][0] != "." or not (
+        SHORT.search(body, start, mark.start())
+        or number
+        and SHORT_BEFORE_NUMBER.search(body, start, mark.start())
+    )

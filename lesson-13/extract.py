@@ -5,7 +5,7 @@ from typing import TypedDict
 
 from features import strength
 from rows import SourceRow
-from sentences import Sentence, sentences
+from sentences import ANNOUNCES, Sentence, sentences
 from terms import terms
 
 MOST = 3  # sentences that are chosen
@@ -27,7 +27,9 @@ class Quote(TypedDict):
 def extract(
     query: str, rows: Sequence[SourceRow], weights: Mapping[str, float]
 ) -> list[Quote]:
-    """Return the sentences that answer a question best, the best first; or none.
+    """Return the sentences that answer a question best, or none.
+
+    The source of the best one comes first; those of one source stand as in its text.
 
     A sentence is judged together with what announces it, its heading and its title. It
     must be evidence (see `strength`), and one of its terms must be nearly as rare as
@@ -37,20 +39,29 @@ def extract(
     rarest = max(weights.values(), default=0.0)
     scored: list[tuple[float, list[Quote]]] = []
     for row in rows:
-        for sentence in sentences(row["body"]):
-            quotes = with_lead(row, sentence)
+        for quotes in (with_lead(row, one) for one in sentences(row["body"])):
             words = "\n".join(quote["quote"] for quote in quotes)
             whole = f"{row['title']}\n{row['heading']}\n{words}"
             heaviest = max((weights.get(t, 0.0) for t in terms(whole)), default=0.0)
-            announces = words.endswith((":", "："))
-            if heaviest >= RARE * rarest and strength(query, words) and not announces:
+            if (
+                heaviest >= RARE * rarest
+                # Below a heading that has all of the question any sentence may answer.
+                and (strength(query, words) or strength(query, row["heading"]) >= 1)
+                and not ANNOUNCES.search(words)
+            ):
                 scored.append((strength(query, whole), quotes))
     scored.sort(key=lambda entry: -entry[0])
-    found: list[Quote] = []
-    for score, quotes in scored[:MOST]:
-        if score >= max(ENOUGH, NEAR_BEST * scored[0][0]):
-            found += [quote for quote in quotes if quote not in found]
-    return found
+    found = [
+        quote
+        for score, quotes in scored[:MOST]
+        if score >= max(ENOUGH, NEAR_BEST * scored[0][0])
+        for quote in quotes
+    ]
+    best = [quote["source_id"] for quote in found]
+    return sorted(
+        (quote for at, quote in enumerate(found) if quote not in found[:at]),
+        key=lambda quote: (best.index(quote["source_id"]), quote["start"]),
+    )
 
 
 def with_lead(row: SourceRow, sentence: Sentence) -> list[Quote]:

@@ -50,7 +50,7 @@ def operate(options: argparse.Namespace) -> dict:
         name = decoded(file.resolve().relative_to(root.resolve()).as_posix())
         if "/." in f"/{name}":
             raise ValueError(f"{file} is hidden: a library has no hidden files")
-        (document,) = read(file, name, root)
+        (document,) = read(file, name, root.resolve())
         return {"status": "put", "version": put(path, document)}
     for verb, change in (("withdraw", withdraw), ("delete", delete), ("purge", purge)):
         if (doc_id := getattr(options, verb)) is not None:

@@ -20,6 +20,7 @@ import time
 import unicodedata
 from dataclasses import dataclass
 from pathlib import Path
+from unicodedata import east_asian_width
 
 import pytest
 from hypothesis import example, given, settings
@@ -990,6 +991,47 @@ def test_long_lines_are_broken_for_80_columns_but_no_address_is(lesson, library)
     assert prose.strip() in " ".join(shown.split()), "no word may get lost"
     assert all(len(line) <= 80 or address in line for line in shown.splitlines())
     assert prose.strip() in ask(lesson, "--json", "green tea", **env).stdout
+
+
+@pytest.mark.lessons(2)
+def test_chinese_is_broken_for_80_columns_where_a_line_may_end(lesson, library):
+    prose = "退款需要三到五个工作日。“收据”（原件）一起寄回，见《章程》：第3条abc。" * 9
+    library.write("a.md", f"---\ntitle: 退款\n---\n{prose}\n")
+    shown = ask(lesson, "退款", LIBRARY=library.folder).stdout
+    assert prose in shown.replace("\n", ""), "no character may get lost"
+    lines = shown.splitlines()
+    assert max(map(columns, lines)) <= 80
+    assert sum(columns(line) > 70 for line in lines) >= 8, "lines are filled"
+    for line in lines:
+        assert line[:1] not in set("，。：”）》"), "no line begins with a closing mark"
+        assert line[-1:] not in set("“（《"), "and none ends with an opening one"
+
+
+@pytest.mark.lessons(2)
+@given(
+    words=st.lists(
+        st.sampled_from(
+            ["tea", "чай", "茶", "，", "（", " ", "  ", "\u00a0", "\u3000", "\u202f"]
+            + ["\u2003", "\n", "“", "https://x.example/?a=1&b=2", "x" * 90, "é", "😀"]
+        ),
+        max_size=60,
+    )
+)
+@example(words=["https://x.example/?", "x" * 90, "\u00a0", "tea"])
+@settings(max_examples=EXAMPLES)
+def test_breaking_lines_loses_nothing_but_spaces(lesson, words):
+    text = "".join(words)
+    shown = lesson.load("console").page(text)
+    assert re.sub("[ \n]", "", shown) == re.sub("[ \n]", "", text)
+    for line in shown.split("\n"):
+        # What is longer has no place to break it.
+        tail = re.sub(r"\w+://\S+$", "", line)
+        assert columns(tail) <= 80 or " " not in tail.rstrip(" ")
+
+
+def columns(line: str) -> int:
+    """How many columns of a terminal a line takes."""
+    return sum(2 if east_asian_width(c) in "WF" else 1 for c in line)
 
 
 @pytest.mark.lessons(2)

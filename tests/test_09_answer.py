@@ -302,6 +302,9 @@ SPLITS = {
     "an abbreviation": ["Ask e.g. the office or, i.e. on land, Dr. Mole.", "He knows."],
     "a number": ["It costs 4.80 euros.", "See p. 5 and Fig. 12 for more.", "Pay now."],
     "initials": ["A. S. Pushkin sailed in 1820.", "He came back."],
+    "titles": ["Capt. Ovesen and Gen. Lee agree.", "Jr. Ann Lee sat by Mt. Ida."],
+    "about a number": ["It takes approx. 90 minutes.", "We wait."],
+    "russian places": ["Дом на наб. Мойки, у оз. Белого и св. Анны.", "Он стоит."],
     "a clock": ["Come at 9 a.m. or later.", "Bring tea!", "Why not?", "We wait…"],
     "speech": ["“Come! Now!” he said.", "She came."],
     "brackets": ["It works (most days. Not all).", "Really."],
@@ -380,6 +383,57 @@ def test_items_quotations_rows_and_code_keep_to_themselves(lesson):
     assert leads["4.80 euros is the price of\n  one chart."] == "Two things hold:"
     assert leads["| Crew | 8.50. Per month |"] == "| Plan | Price |"
     assert leads["And more."] is None and leads["Second"] is None
+
+
+LISTS = {
+    "bold": ("**Never do this:**\n\n- feed the dog\n", {"feed the dog": ["**N"]}),
+    "emphasis": ("*Нельзя:*\n\n- кормить\n", {"кормить": ["*Н"]}),
+    "bold in Chinese": ("**禁止：**\n\n- 喂狗\n", {"喂狗": ["**禁"]}),
+    "code between items": (
+        "Never:\n\n1. Stop it.\n\n   ```sh\n   stop\n   ```\n\n2. Restart it.\n",
+        {"```sh": ["Never:"], "Restart it.": ["Never:"]},
+    ),
+    "an item announces": (
+        "- Forbidden:\n  - to water\n- Allowed: tea\n\nAfter.\n",
+        {"to water": ["Forbidden:"], "Allowed: tea": [], "After.": []},
+    ),
+    "lists in lists": (
+        "Rules:\n\n- A:\n\t- b\n\t\t- c:\n\t\t\t- d\n- e\n",
+        {"b": ["Rules:", "A:"], "d": ["Rules:", "A:", "c:"], "e": ["Rules:"]},
+    ),
+    "a paragraph of an item": (
+        "1. Go.\n\n   Never:\n\n   - a b\n   - c d\n\n   Then go home.\n2. End\n",
+        {"a b": ["Never:"], "c d": ["Never:"], "Then go home.": [], "End": []},
+    ),
+    "after the list of an item": (
+        "1. Never:\n   - a b\n\n   Then go home.\n",
+        {"a b": ["Never:"], "Then go home.": []},
+    ),
+    "in a quotation": ("> - No:\n>   - x y\n> - z\n", {"x y": ["No:"], "z": []}),
+}
+
+
+@pytest.mark.lessons(9)
+@pytest.mark.parametrize("name", LISTS)
+def test_what_announces_a_sentence_goes_with_it(lesson, name):
+    body, expected = LISTS[name]
+    found = lesson.load("sentences").sentences(body)
+    for beginning, leads in expected.items():
+        (sentence,) = (s for s in found if body.startswith(beginning, s.start))
+        announced = []
+        while sentence := sentence.lead:
+            announced.insert(0, body[sentence.start : sentence.end])
+        assert len(announced) == len(leads)
+        assert all(map(str.startswith, announced, leads))
+
+
+@pytest.mark.lessons(9)
+def test_lists_inside_lists_without_end_are_no_trouble(lesson):
+    body = "\n".join(f"{' ' * deep}- a{deep}:" for deep in range(1200))
+    row = {"title": "", "heading": "", "body": f"{body}\n{' ' * 1200}- owl"}
+    row["source_id"] = "S1"
+    quotes = lesson.load("extract").extract("owl", [row], {"owl": 1.0})
+    assert quotes[-1]["quote"] == "owl" and len(quotes) <= 12
 
 
 PIECES = st.lists(

@@ -1698,6 +1698,30 @@ def test_a_file_of_the_library_is_put_under_the_id_it_is_published_under(
     assert documents_of(lesson, path)["owl"].body == "The owl.\n"
 
 
+@pytest.mark.lessons(10)
+@pytest.mark.parametrize("from_folder", [False, True])
+@pytest.mark.parametrize("by_link", [False, True])
+def test_put_takes_a_path_as_it_is_typed(
+    lesson, library, monkeypatch, from_folder, by_link
+):
+    """Relative to where one stands, which may be inside the library, or by a link."""
+    library.write("sub/tea.md", "Green tea.\n")
+    outside, way = lesson.home / "owl.md", library.folder
+    outside.write_text("The owl.\n", encoding="utf-8")
+    if by_link:
+        way = lesson.home / "linked"
+        try:
+            way.symlink_to(library.folder, target_is_directory=True)
+        except OSError:
+            pytest.skip("no links can be made here")
+    monkeypatch.chdir(library.folder if from_folder else lesson.home)
+    env = {"LIBRARY": os.path.relpath(way)}
+    for file, doc_id in ((way / "sub" / "tea.md", "sub/tea"), (outside, "owl")):
+        result = app(lesson, "--json", "--put", os.path.relpath(file), **env)
+        assert result.status == 0, result.stderr
+        assert doc_id in documents_of(lesson, lesson.home / "library.db")
+
+
 ODD = "od\x1b[31md\u202e\x9b\nS2"
 
 
