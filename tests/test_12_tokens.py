@@ -314,8 +314,16 @@ def test_what_does_not_fit_is_passed_over_and_the_next_is_tried(lesson):
     assert context.pack("q", rows[1:2], plain, 500, 10)["selected"] == [], (
         "the first row is no exception: it is larger than the room"
     )
+
+
+@pytest.mark.lessons(12, 12)
+@pytest.mark.task("pack_tokens")
+def test_the_order_of_the_rows_is_kept(lesson):
+    """From lesson 13 on the strategies have an order of their own."""
     rising = [make_row(1, "x", 0.1), make_row(2, "y", 0.9)]
-    assert context.pack("q", rising, plain, 2000, 10)["selected"] == rising, (
+    plain = lesson.load("tokens").ByteBPE([])
+    result = lesson.load("context").pack("q", rising, plain, 2000, 10)
+    assert result["selected"] == rising, (
         "the rows come ranked: their order is kept, whatever their scores"
     )
 
