@@ -18,8 +18,8 @@ ROLES = ("reader", "editor")
 STATUSES = ("published", "draft", "withdrawn")
 KEY_LINE = re.compile(r"(?P<key>[^\s:#][^:]*):(?:\s+(?P<value>.*))?")
 QUOTED = re.compile(r"""^(["'])((?:(?!\1).)*)\1$""")
-# Control characters, and halves of characters that come from broken file names.
 APPLIES = re.compile(r"([^\s=,]+)\s*=\s*([^\s=,](?:[^=,]*[^\s=,])?)")
+# Control characters, and halves of characters that come from broken file names.
 CONTROLS = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\ud800-\udfff]")
 # Other letters that look like those of the keys, and what they look like.
 ALIKE = str.maketrans("агеіорѕтԁӏѵıαερτινυοη", "areiopstdlviaeptivuon")

@@ -337,6 +337,7 @@ def test_what_a_reader_finds_does_not_depend_on_hidden_documents(
 
 FERRY = "Which ferry carries visitors from the harbour to the sheep market?"
 VILLAGE = "The village has a school, a mill and a bridge over the river. " * 2
+LAKES = "Other words about lakes stand here. "
 SHEARING = (
     f"{SHEEP} The shearer comes from the village with two helpers. The wool is sorted "
     "by colour, packed into sacks and sold at the market in town. Rain stops the work, "
@@ -379,6 +380,22 @@ SHEARING = (
             *(FERRY, f"{'sheep ' * 4}{VILLAGE}", False),
             "the square roots of the counts are compared: one repeated word is not "
             "enough",
+        ),
+        (
+            *("Do sheep need salt in winter?", f"{'sheep ' * 4}{VILLAGE}", True),
+            "a word that stands four times in the text counts √4",
+        ),
+        (
+            *("Do sheep need salt in winter?", f"Sheep. {LAKES * 2}", False),
+            "the question counts with the exponent 2/3, the text with 1/3",
+        ),
+        (
+            *(f"{FERRY} Does its captain take children and bicycles?", "Sheep.", False),
+            "the text must have all of the question; the other way round is nothing",
+        ),
+        (
+            *(FERRY, "Sheep. 羊", False),
+            "half of the limit is for a Chinese question, not for a Chinese text",
         ),
         (
             *("取消订单后多久收到退款通知？", "退款一般在三到五个工作日内到账。", True),
