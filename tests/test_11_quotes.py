@@ -203,7 +203,8 @@ def test_both_halves_of_a_sentence_with_a_dash_are_found(lesson, dash, pairs, da
             assert found(lesson, half, dash.join(halves)) == (half, "exact")
             spaced = half.replace(" ", "\n")
             assert found(lesson, spaced, dash.join(halves))[0] == half
-    assert found(lesson, f"{halves[0]}—{halves[1]}", dash.join(halves))
+    if len(" ".join(words)) >= 12:
+        assert found(lesson, f"{halves[0]}—{halves[1]}", dash.join(halves))
     assert found(lesson, "".join(halves), dash.join(halves)) is None
     assert found(lesson, " ".join(halves), dash.join(halves)) is None
 
