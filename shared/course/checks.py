@@ -135,8 +135,8 @@ def plain(course: Course, lesson: Lesson) -> Iterator[str]:
                 what = "the line ends with a carriage return or a blank"
                 yield f"{lesson.name}/{name}:{number}: {what}"
                 break  # they may all do so
-        if lines[-1]:
-            yield f"{lesson.name}/{name}: the last line has no end"
+        if source and (lines[-1] or not lines[-2]):
+            yield f"{lesson.name}/{name}: the last line has no end, or is blank"
 
 
 def everything_in(folder: Path) -> Iterator[Path]:

@@ -387,6 +387,9 @@ def test_pieces_name_what_changed(course_tool):
         ("import sys\n", "import sys \n", "app.py:3: the line ends with"),
         ("import sys\n", "import sys\f\n", "app.py:3: the line ends with"),
         ("main()\n", "main()", "app.py: the last line has no end"),
+        ("main()\n", "main()\n\n", "app.py: the last line has no end, or is blank"),
+        ("import sys\n\n", "import sys\n", "app.py: imports is changed"),
+        ("\n\nif", "\n\n\nif", "app.py: main block is changed"),
     ],
 )
 def test_verify_finds_what_no_piece_shows_in_a_changed_file(made, old, new, says):
