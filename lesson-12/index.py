@@ -104,8 +104,13 @@ def write_postings(
     A term that `is_new` has no postings yet.
     """
     key = (group, term)
-    query = "SELECT entries FROM postings WHERE audience = ? AND term = ?"
-    found = [] if is_new else db.execute(query, key).fetchall()
+    found = (
+        []
+        if is_new
+        else db.execute(
+            "SELECT entries FROM postings WHERE audience = ? AND term = ?", key
+        )
+    )
     entries = bytearray().join(row["entries"] for row in found)
     if gone:
         numbers = array("I", entries)[::3]
