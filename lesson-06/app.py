@@ -115,7 +115,11 @@ def fact(argument: str) -> tuple[str, str]:
 
 def main() -> int:
     """Answer one question; exit status 1 for a fault of input, 2 for wrong usage."""
-    parser = argparse.ArgumentParser(description="Find what fits a question.")
+    parser = argparse.ArgumentParser(
+        description="Find what fits a question.",
+        # To find out how wide a terminal is would load more modules than we use.
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, width=78),
+    )
     parser.add_argument(
         "question",
         type=decoded,

@@ -1,19 +1,19 @@
 """Postings: for one term, which parts hold it; and the best parts of several terms."""
 
 from array import array
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import nlargest
 from operator import add, itemgetter
-from struct import pack
+from struct import Struct
 
 from search import saturation
 
 LENGTH_BITS = 32  # a code is a count and a length, in terms, in one integer
 LENGTH_MASK = (1 << LENGTH_BITS) - 1
+ENTRY = Struct("=IQ")  # a posting in the file, 12 bytes: a part's number and a code
 # Sums of the same numbers in another order differ by less than this, while scores of
 # real questions stay far below a million.
 ROUNDING = 1e-6
@@ -21,49 +21,28 @@ COMMON = 32  # a term is common if at least one part in so many holds it,
 MANY = 256  # and so many parts or more: with fewer there is little to save
 
 
-@dataclass
-class Postings:
-    """The parts that hold one term: their numbers, rising, and a code for each."""
-
-    numbers: array
-    codes: array
-
-    @classmethod
-    def unpack(cls, entries: bytes | bytearray) -> "Postings":
-        """Read the postings of a term as they stand in the file, 12 bytes each."""
-        codes = array("I", entries)  # every third one is a number
-        numbers = codes[::3]
-        del codes[::3]
-        return cls(numbers, array("Q", codes.tobytes()))
-
-    def code(self, number: int) -> int | None:
-        """Return the code of a part, or None if it does not hold the term."""
-        place = bisect_left(self.numbers, number)
-        found = place < len(self.numbers) and self.numbers[place] == number
-        return self.codes[place] if found else None
-
-
-def levels(entries: bytes | bytearray) -> tuple[array | None, bytes | None]:
+def levels(entries: bytes | bytearray) -> tuple[int, array | None, bytes | None]:
     """Return what bounds the scores of a common term; nothing for a rare one.
 
-    That is the code that counts most in each level, from level 1 on, and a byte for
-    each part, its level, or 0 where the term is not. A byte tells 255 levels apart:
-    where there are more codes, lengths are rounded down.
+    That is the number of the first part that holds it, the code that counts most in
+    each level, from level 1 on, and a byte for each part from the first to the last:
+    its level, or 0 where the term is not. A byte tells 255 levels apart: where there
+    are more codes, lengths are rounded down.
     """
     if len(entries) >= 12 * MANY:
-        postings = Postings.unpack(entries)
-        codes = sorted(set(postings.codes), reverse=True)
+        codes = sorted({code for _, code in ENTRY.iter_unpack(entries)}, reverse=True)
+        (first, _), (last, _) = map(ENTRY.unpack, (entries[:12], entries[-12:]))
         for digits in (LENGTH_BITS, 5, 4, 3, 2, 1):
             # The last code of a level stays: of one count, the shortest is worth most.
             tops = {rounded(code, digits): code for code in codes}
-            if len(tops) < 256 and len(entries) >= 12 * postings.numbers[-1] / COMMON:
+            if len(tops) < 256 and len(entries) * COMMON >= 12 * (last - first):
                 order = {top: level for level, top in enumerate(tops, start=1)}
                 level = {code: order[rounded(code, digits)] for code in codes}
-                column = bytearray(postings.numbers[-1] + 1)
-                for number, code in zip(postings.numbers, postings.codes, strict=True):
-                    column[number] = level[code]
-                return array("Q", tops.values()), bytes(column)
-    return None, None
+                column = bytearray(last - first + 1)
+                for number, code in ENTRY.iter_unpack(entries):
+                    column[number - first] = level[code]
+                return first, array("Q", tops.values()), bytes(column)
+    return 0, None, None
 
 
 def rounded(code: int, digits: int) -> int:
@@ -80,7 +59,7 @@ class Collected(defaultdict[str, list[bytes]]):
         length = counts.total()
         # Terms with the same count share one object, which is made once.
         packed = {
-            count: pack("=IQ", number, count << LENGTH_BITS | length)
+            count: ENTRY.pack(number, count << LENGTH_BITS | length)
             for count in set(counts.values())
         }
         for term, count in counts.items():
@@ -100,18 +79,30 @@ class Saturations(dict):
 
 @dataclass
 class Weighted:
-    """A term of a question, as one audience has it, and what it weighs."""
+    """A term of a question, as one audience has it, and what it weighs.
 
-    read: Callable[[], Postings]
+    Of a rare term there are the postings, by number, and of a common one what `levels`
+    says, and a way to find out how many terms a part has.
+    """
+
     weight: float
     saturations: Saturations
-    tops: Sequence[int] = ()  # these two are empty for a rare term
+    postings: Mapping[int, int]
+    first: int = 0
+    tops: Sequence[int] = ()
     levels: bytes = b""
+    length: Callable[[int], int] = int
 
-    @cached_property
-    def postings(self) -> Postings:
-        """The postings. Those of common terms are many, and seldom needed."""
-        return self.read()
+    def code(self, number: int) -> int | None:
+        """Return the code of a part, or None if it does not hold the term."""
+        place = number - self.first
+        level = self.levels[place] if 0 <= place < len(self.levels) else 0
+        # A level tells the count, but the lengths of its parts may be rounded.
+        return (
+            self.tops[level - 1] & ~LENGTH_MASK | self.length(number)
+            if level
+            else self.postings.get(number)
+        )
 
 
 class Ceilings:
@@ -123,34 +114,48 @@ class Ceilings:
     """
 
     def __init__(self, terms: Sequence[Weighted]) -> None:
-        self.terms, total = terms, 0
+        self.terms = terms
+        self.first = min((t.first for t in terms), default=0)
+        self.end = max((t.first + len(t.levels) for t in terms), default=0)
         self.steps = [
-            [t.weight * t.saturations[code] for code in t.tops] for t in terms
+            [0.0, *(t.weight * t.saturations[code] for code in t.tops)] for t in terms
         ]
-        unit = (sum(map(max, self.steps)) + ROUNDING) / 255
-        for term, steps in zip(terms, self.steps, strict=True):
-            table = bytes([0, *(int(s / unit) for s in steps)]).ljust(256, b"\0")
-            total += int.from_bytes(term.levels.translate(table), "little")
-        self.parts = total.to_bytes(max([0, *(len(t.levels) for t in terms)]), "little")
+        self.unit = (sum(map(max, self.steps)) + ROUNDING) / 255
         # For each term less than one unit was rounded away.
-        self.scores = [(units + len(terms)) * unit for units in range(256)]
+        self.scores = [(units + len(terms)) * self.unit for units in range(256)]
+
+    @cached_property
+    def parts(self) -> bytes:
+        """The ceilings of all parts from `first` on. Few questions need them."""
+        total = 0
+        for term, steps in zip(self.terms, self.steps, strict=True):
+            table = bytes(int(step / self.unit) for step in steps).ljust(256, b"\0")
+            column = int.from_bytes(term.levels.translate(table), "little")
+            total += column << 8 * (term.first - self.first)
+        return total.to_bytes(self.end - self.first, "little")
 
     def above(self, score: float) -> Iterator[int]:
         """Yield the numbers of the parts whose ceiling is at least `score`."""
-        flags = self.parts.translate(bytes(most >= score for most in self.scores))
-        number = -1
-        while (number := flags.find(1, number + 1)) >= 0:
-            yield number
+        if score <= self.scores[-1]:
+            flags = self.parts.translate(bytes(most >= score for most in self.scores))
+            place = -1
+            while (place := flags.find(1, place + 1)) >= 0:
+                yield self.first + place
 
     def over(
         self, scores: Mapping[int, float], numbers: Collection[int]
     ) -> dict[int, float]:
         """Return what these parts can reach with their scores, and nothing rounded."""
         reach = [scores.get(number, 0.0) for number in numbers]
-        size = max(numbers, default=0) + 1
+        size = self.end - self.first  # all that is outside is looked up behind the end
+        places = [
+            n - self.first if self.first <= n < self.end else size for n in numbers
+        ]
         for term, steps in zip(self.terms, self.steps, strict=True):
-            levels = term.levels.ljust(size, b"\0")
-            added = map([0.0, *steps].__getitem__, map(levels.__getitem__, numbers))
+            levels = (bytes(term.first - self.first) + term.levels).ljust(
+                size + 1, b"\0"
+            )
+            added = map(steps.__getitem__, map(levels.__getitem__, places))
             reach = list(map(add, reach, added))
         return dict(zip(numbers, reach, strict=True))
 
@@ -166,8 +171,8 @@ def best(terms: Sequence[Weighted], limit: int) -> list[tuple[int, float]]:
     """
     scores: dict[int, float] = {}
     for term in [term for term in terms if not term.levels]:
-        weight, saturations, postings = term.weight, term.saturations, term.postings
-        for number, code in zip(postings.numbers, postings.codes, strict=True):
+        weight, saturations = term.weight, term.saturations
+        for number, code in term.postings.items():
             scores[number] = scores.get(number, 0.0) + weight * saturations[code]
     ceilings = Ceilings([term for term in terms if term.levels])
     # Who could not catch up with the best of these by all ceilings together is out.
@@ -195,7 +200,7 @@ def exact(numbers: Sequence[int], terms: Sequence[Weighted]) -> dict[int, float]
     scores = dict.fromkeys(numbers, 0.0)
     for term in terms:
         for number in numbers:
-            if (code := term.postings.code(number)) is not None:
+            if (code := term.code(number)) is not None:
                 scores[number] += term.weight * term.saturations[code]
     return {number: score for number, score in scores.items() if score}
 

@@ -5,7 +5,7 @@ import sqlite3
 from array import array
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import cache
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -14,7 +14,7 @@ from access import AUDIENCES, applicable, visible
 from database import FORMAT, StoreError, connection, default_db
 from library import Document
 from parts import Part
-from postings import Postings, Saturations, Weighted, best, leading
+from postings import ENTRY, Saturations, Weighted, best, leading
 from rows import RankedRow, Row, make_row
 from search import idf
 from terms import terms
@@ -114,15 +114,24 @@ class Snapshot:
             raise ValueError(f"limit must be 0 or more, not {limit}")
         _, total, length_of_all = self.view(role)
         saturations = Saturations(length_of_all / max(1, total))
+        length = cache(self.length)
         held: dict[str, list[Weighted]] = {group: [] for group in AUDIENCES[role]}
         for term in dict.fromkeys(terms(query)):
             holders = self.holders(term, role)
             weight = idf(total, sum(row["parts"] for row in holders))
             for row in holders:
-                read = partial(self.postings, row["audience"], term)
-                tops = array("Q", row["tops"] or b"")
+                if not 0 <= row["first"] < 1 << 28:  # this decides what memory is taken
+                    raise sqlite3.DatabaseError(f"it is damaged, see {term}")
                 held[row["audience"]].append(
-                    Weighted(read, weight, saturations, tops, row["levels"] or b"")
+                    Weighted(
+                        weight,
+                        saturations,
+                        dict(ENTRY.iter_unpack(row["entries"] or b"")),
+                        row["first"],
+                        array("Q", row["tops"] or b""),
+                        row["levels"] or b"",
+                        length,
+                    )
                 )
         wanted = limit
         while wanted:
@@ -135,9 +144,10 @@ class Snapshot:
         return []
 
     def holders(self, term: str, role: str) -> list[sqlite3.Row]:
-        """Return how many parts hold a term, and its levels, for each audience."""
+        """Return what each audience has of a term: its levels, or else its postings."""
         query = """
-            SELECT audience, tops, levels, length(entries) / 12 AS parts
+            SELECT audience, length(entries) / 12 AS parts, first, tops, levels,
+                CASE WHEN levels IS NULL THEN entries END AS entries
             FROM postings WHERE audience = ? AND term = ?"""
         return [
             row
@@ -145,11 +155,10 @@ class Snapshot:
             for row in self.db.execute(query, [group, term])
         ]
 
-    def postings(self, group: str, term: str) -> Postings:
-        """Return the postings of a term."""
-        query = "SELECT entries FROM postings WHERE audience = ? AND term = ?"
-        ((entries,),) = self.db.execute(query, [group, term])
-        return Postings.unpack(entries)
+    def length(self, number: int) -> int:
+        """Return how many terms a part has; 0 if it is missing in a damaged file."""
+        query = "SELECT ifnull(sum(terms), 0) FROM parts WHERE number = ?"
+        return self.db.execute(query, [number]).fetchone()[0]
 
     def applicable_rows(
         self, ranked: list[tuple[int, float]], facts: Mapping[str, str], limit: int

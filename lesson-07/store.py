@@ -14,17 +14,25 @@ from access import audience
 from database import APPLICATION, FORMAT, SCHEMA, StoreError, connection, default_db
 from index import write_index
 from library import Document, Fault, default_library, load
+from snapshot import Snapshot
 from snapshot import open_snapshot as open_snapshot
 from versions import document_hash, fingerprint, version_of
 
 
-def publish(path: Path | str, documents: Iterable[Document], files: str = "") -> str:
+def publish(
+    path: Path | str,
+    documents: Iterable[Document],
+    files: str = "",
+    seen: str | None = None,
+) -> str:
     """Make `documents` the library that the file at `path` answers from.
 
     Returns its version. All happens in one transaction: who reads meanwhile, or
     after a crash, finds the version before. `files` is the fingerprint of the folder
-    from before it was read. Raises ValueError for two documents with one id, and
-    StoreError if the file cannot be written.
+    from before it was read, `seen` the version from before that, empty if there was
+    none: if somebody has published since, nothing is written, and "" returned. Raises
+    ValueError for two documents with one id, and StoreError if the file cannot be
+    written.
     """
     documents = sorted(documents, key=lambda document: document.id)
     hashes = {document.id: document_hash(document) for document in documents}
@@ -35,6 +43,9 @@ def publish(path: Path | str, documents: Iterable[Document], files: str = "") ->
         # The write-ahead log lets readers go on with the version they opened.
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN IMMEDIATE")
+        (made_by,) = db.execute("PRAGMA user_version").fetchone()
+        if seen not in (None, Snapshot(db).version if made_by == FORMAT else ""):
+            return ""
         for (table,) in db.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table'"
         ).fetchall():
@@ -72,7 +83,7 @@ def refresh(
     if the snapshot was already that of the folder. Defaults as everywhere.
     """
     path, folder = path or default_db(), folder or default_library()
-    files = fingerprint(folder)
+    files, published = fingerprint(folder), ""
     try:
         with open_snapshot(path) as snapshot:
             published = snapshot.version
@@ -81,15 +92,17 @@ def refresh(
     except StoreError as error:
         if error.reason != "not_published":
             raise
-        published = ""
     documents, faults = load(folder)
     # What was left out may become readable, and no time of a file would tell.
     files = "" if faults else files
-    version = version_of((d.id, document_hash(d)) for d in documents)
-    if version == published and not rebuild:
-        remember(path, snapshot.version, files)
+    if not rebuild and published == version_of(
+        (document.id, document_hash(document)) for document in documents
+    ):
+        remember(path, published, files)
         return None
-    return publish(path, documents, files), faults
+    # Whoever waited for another publisher has read the folder too early.
+    version = publish(path, documents, files, published)
+    return (version, faults) if version else refresh(path, folder, rebuild)
 
 
 def remember(path: Path | str, version: str, files: str) -> None:
@@ -101,5 +114,6 @@ def remember(path: Path | str, version: str, files: str) -> None:
     if files:
         with suppress(StoreError), connection(path, "rw") as db:
             db.execute("PRAGMA busy_timeout = 0")
-            query = "UPDATE library SET files = ? WHERE version = ?"
-            db.execute(query, [files, version])
+            db.execute(
+                "UPDATE library SET files = ? WHERE version = ?", [files, version]
+            )

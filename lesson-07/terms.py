@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 from operator import add
 
 # Written without spaces, so cut into pairs: Han with 々〆〇, kana with ー, Hangul.
@@ -11,23 +11,33 @@ PAIRED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u1100-\u11ff\uac00-\ud7ff"
     "\U0001b000-\U0001b16f\U00020000-\U0003ffff"
 )
-# Vowel signs, from Hebrew to Khmer, belong to their word although \w leaves them out.
-SIGNS = "".join(
-    c for c in map(chr, range(0x483, 0x1D00)) if unicodedata.category(c)[0] == "M"
-)
-# Stress accents, soft hyphens, joiners, variants: nobody types them in a question.
-UNTYPED = re.compile(
-    "[\u00ad\u0300-\u036f\u200c-\u200f\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]"
-)
 # Python takes milliseconds to compile so large a set: it stands in this pattern alone,
 # which sets a mark before and after a run. UNTYPED leaves no such marks in a text.
 PAIRED_RUN = re.compile(f"([{PAIRED}]+)")
 MARK = "\ufeff"
-EASTERN = re.compile("[^\0-\u3004]")  # a rough look for them, but a quick one
-RUN = re.compile(
-    rf"{MARK}([^{MARK}]+){MARK}"
-    rf"|([^\W_]+(?:[{SIGNS}]+[^\W_]*)*)(?:['’]s(?!{MARK}?\w))?"
+# Stress accents, soft hyphens, joiners, variants: nobody types them in a question.
+UNTYPED = (
+    "[\u00ad\u0300-\u036f\u200c-\u200f\u2060\ufe00-\ufe0f\ufeff\U000e0100-\U000e01ef]"
 )
+# Texts in European languages have nothing of all that, and no vowel signs, which come
+# behind \u0482: their words are found more easily.
+PLAIN = re.compile("[\0-\u00ac\u00ae-\u02ff\u0370-\u0482\u2010-\u205f\u2061-\u3004]*")
+PLAIN_RUN = re.compile(r"([^\W_]+)(?:['’]s(?!\w))?")
+
+
+@cache
+def any_run() -> re.Pattern[str]:
+    """Return the pattern of a run in any text. It is made when a text needs it.
+
+    Vowel signs, from Hebrew to Khmer, belong to their word, but \\w leaves them out.
+    """
+    signs = "".join(
+        c for c in map(chr, range(0x483, 0x1D00)) if unicodedata.category(c)[0] == "M"
+    )
+    return re.compile(
+        rf"{MARK}([^{MARK}]+){MARK}"
+        rf"|([^\W_]+(?:[{signs}]+[^\W_]*)*)(?:['’]s(?!{MARK}?\w))?"
+    )
 
 
 def table(*rules: tuple[str, str, str]) -> list[tuple[tuple[str, ...], str, str]]:
@@ -87,7 +97,7 @@ def terms(text: str) -> list[str]:
     """
     # Between two spaces stand words, which come again and again, or Chinese sentences,
     # which do not. No term reaches across white space.
-    if EASTERN.search(text):
+    if not PLAIN.fullmatch(text):
         return cut(text)
     found: list[str] = []
     for known in map(REMEMBERED.__getitem__, text.split()):
@@ -98,14 +108,20 @@ def terms(text: str) -> list[str]:
     return found
 
 
+def fold(text: str) -> str:
+    """Return a text in the form in which texts are compared."""
+    text = unicodedata.normalize("NFKC", text).casefold().replace("ё", "е")
+    return text if PLAIN.fullmatch(text) else re.sub(UNTYPED, "", text)
+
+
 def cut(text: str) -> list[str]:
     """Return the terms of a text; of what it holds only stems are remembered."""
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("ё", "е")
-    if folded.isalnum() and not PAIRED_RUN.search(folded):
-        return [stem(folded)]  # one word: there is nothing to take apart
-    marked = MARK.join(PAIRED_RUN.split(UNTYPED.sub("", folded)))
+    folded = fold(text)
+    if PLAIN.fullmatch(folded):
+        return list(map(stem, PLAIN_RUN.findall(folded)))
+    marked = MARK.join(PAIRED_RUN.split(folded))
     found: list[str] = []
-    for paired, word in RUN.findall(marked):
+    for paired, word in any_run().findall(marked):
         letters = list(paired)
         found += map(add, letters, letters[1:] or [""]) if paired else [stem(word)]
     return found

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from math import sqrt
 
-from terms import PAIRED_RUN, terms
+from terms import PAIRED_RUN, fold, terms
 
 # Words that questions are full of and that say nothing of their subject.
 COMMON = frozenset(
@@ -27,7 +27,7 @@ COMMON = frozenset(
     )
 )
 COMMON_TERMS = {term for word in COMMON for term in terms(word)}
-COMMON_CHARACTERS = set(
+COMMON_CHARACTERS = frozenset(
     "的了是在有和也就都不而及与着或一个这那哪谁什么吗呢吧啊怎样为何几多少"
     "能会要可以被把从到对于我你他她它们很还时候"
 )
@@ -35,25 +35,33 @@ WORD = r"[^\W\d_]{3,}"
 ENOUGH = 0.24  # the least strength of evidence; measured on the course's questions
 
 
-def features(text: str) -> Counter[str]:
+def features(text: str, strict: bool = True) -> Counter[str]:
     """Count what a text consists of: its terms, and each three letters in a row.
 
-    Common words are left out, and pairs with a common Chinese character. The letters
-    are those inside words: forms of a word that share no term still share some.
+    Common words are left out, and pairs with a common Chinese character (if not
+    `strict`, those of two). The letters are those inside words: forms of a word that
+    share no term still share some.
     """
     telling = [
         term
         for term in terms(text)
         if term not in COMMON_TERMS
         # Only pairs have such characters, and words are longer.
-        and (len(term) > 2 or COMMON_CHARACTERS.isdisjoint(term))
+        and (
+            len(term) > 2
+            or COMMON_CHARACTERS.isdisjoint(term)
+            or not (strict or COMMON_CHARACTERS.issuperset(term))
+        )
     ]
-    words = [
-        word
-        for word in re.findall(WORD, PAIRED_RUN.sub(" ", text.casefold()))
-        if word not in COMMON
-    ]
-    return Counter(telling + [w[i : i + 3] for w in words for i in range(len(w) - 2)])
+    return Counter(
+        telling
+        + [
+            word[i : i + 3]
+            for word in re.findall(WORD, PAIRED_RUN.sub(" ", fold(text)))
+            if word not in COMMON
+            for i in range(len(word) - 2)
+        ]
+    )
 
 
 def is_evidence(question: str, text: str) -> bool:
@@ -64,9 +72,12 @@ def is_evidence(question: str, text: str) -> bool:
     sum(√(ab)) / A tells how much of the question the text has. The first is unfair to
     long texts and the second to short ones; the strength of evidence is their geometric
     mean, in which the cosine counts twice: sum(√(ab)) / (A^(2/3) B^(1/3)). A text that
-    has all of the question is evidence in any case.
+    has all of the question is evidence in any case. Where a question has no feature,
+    both are counted without `strict`.
     """
-    asked, found = features(question), features(text)
+    # 会员, member, has a common character. If nothing else is asked, it has to count.
+    strict = bool(features(question))
+    asked, found = features(question, strict), features(text, strict)
     shared = sum(sqrt(count * found[feature]) for feature, count in asked.items())
     # Half of the pairs of a Chinese sentence join the end of a word to the start of
     # the next: the other text need not have them.

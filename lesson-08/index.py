@@ -26,7 +26,8 @@ def write_index(
     postings = {group: Collected(list) for group in AUDIENCES}
     lengths: defaultdict[str, list[int]] = defaultdict(list)
     number = 0
-    for document in documents:
+    # Parts with the same words get numbers near each other: levels are short then.
+    for document in sorted(documents, key=lambda d: (audience(d) or "", d.lang)):
         if not (group := audience(document)):
             continue  # what nobody may read is neither cut into parts nor counted
         for part in split(document):
@@ -36,13 +37,13 @@ def write_index(
             postings[group].add(number, counts)
             lengths[group].append(counts.total())
             db.execute(
-                "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 (number, document.id, part.part, part.heading, part.start, part.end)
-                + (sha256(text.encode()).hexdigest(),),
+                + (counts.total(), sha256(text.encode()).hexdigest()),
             )
     for group, collected in postings.items():
         db.executemany(
-            "INSERT INTO postings VALUES (?, ?, ?, ?, ?)",
+            "INSERT INTO postings VALUES (?, ?, ?, ?, ?, ?)",
             (
                 (group, term, *levels(entries := b"".join(collected[term])), entries)
                 for term in sorted(collected)

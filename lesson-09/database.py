@@ -5,9 +5,10 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from struct import error as StructError
 
 APPLICATION = 0x534F5243  # "SORC" in the file's head: a snapshot of this course
-FORMAT = 309  # the third form of the tables of lesson 09
+FORMAT = 409  # the fourth form of the tables of lesson 09
 BUSY_SECONDS = 5.0  # how long to wait for a process that has locked the file
 
 SCHEMA = """
@@ -18,9 +19,9 @@ CREATE TABLE documents (
     lang TEXT, revision INTEGER, role TEXT, status TEXT, applies TEXT);
 CREATE TABLE parts (
     number INTEGER PRIMARY KEY, doc_id TEXT, part INTEGER, heading TEXT,
-    start INTEGER, stop INTEGER, text_hash TEXT, UNIQUE (doc_id, part));
+    start INTEGER, stop INTEGER, terms INTEGER, text_hash TEXT, UNIQUE (doc_id, part));
 CREATE TABLE postings (
-    audience TEXT, term TEXT, tops BLOB, levels BLOB, entries BLOB,
+    audience TEXT, term TEXT, first INTEGER, tops BLOB, levels BLOB, entries BLOB,
     PRIMARY KEY (audience, term)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS embeddings (
     text_hash TEXT PRIMARY KEY, space TEXT, places BLOB, numbers BLOB);
@@ -82,7 +83,7 @@ def connection(path: Path | str, mode: str) -> Iterator[sqlite3.Connection]:
             yield db
         finally:
             db.close()
-    except (sqlite3.Error, IndexError) as error:  # a damaged number leads nowhere
+    except (sqlite3.Error, IndexError, StructError) as error:  # of a damaged number
         # The low byte is the kind of error: SQLite tells several busy ones apart.
         busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
         raise StoreError(

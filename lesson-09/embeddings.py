@@ -37,7 +37,7 @@ def get_embedder() -> Embedder:
     backend = os.environ.get("EMBED_BACKEND") or "hash"
     if backend == "hash":
         return Embedder(
-            f"hash:v1:{DIMENSION}",
+            f"hash:v2:{DIMENSION}",
             lambda texts, question=False: [hash_vector(text) for text in texts],
         )
     if backend != "ollama":

@@ -47,11 +47,16 @@ def accepted(response: Any, sent: Sequence[str], least: int) -> Reply:
     if not content.strip():
         raise AnswerError("empty_content", "the model wrote nothing")
     if response.done is not True or response.done_reason != "stop":
-        text = "the reply was cut off: ANSWER_OUTPUT sets its length in tokens"
-        raise AnswerError("truncated", text)
+        raise AnswerError(
+            "truncated",
+            "the reply was cut off: ANSWER_OUTPUT sets its length in tokens",
+        )
     if (response.prompt_eval_count or 0) < least:
-        text = f"the model read {response.prompt_eval_count or 0} tokens of {least}"
-        raise AnswerError("prompt_truncated", f"{text} at least: part was lost")
+        raise AnswerError(
+            "prompt_truncated",
+            f"the model read {response.prompt_eval_count or 0} tokens of {least} at"
+            " least: part was lost",
+        )
     try:
         value = json.loads(content, object_pairs_hook=without_doubles)
     except (ValueError, RecursionError):

@@ -6,7 +6,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import cache
 from itertools import accumulate, groupby
 from operator import itemgetter, mul, or_
 from pathlib import Path
@@ -17,7 +17,7 @@ from database import FORMAT, StoreError, connection, default_db
 from embeddings import Vector
 from library import Document
 from parts import Part
-from postings import Postings, Saturations, Weighted, best, leading
+from postings import ENTRY, Saturations, Weighted, best, leading
 from rows import RankedRow, Row, make_row
 from search import idf
 from sides import BLOCK, CANDIDATES, LEVELS, STEPS, likely, shared, sides
@@ -125,15 +125,24 @@ class Snapshot:
             raise ValueError(f"limit must be 0 or more, not {limit}")
         _, total, length_of_all = self.view(role)
         saturations = Saturations(length_of_all / max(1, total))
+        length = cache(self.length)
         held: dict[str, list[Weighted]] = {group: [] for group in AUDIENCES[role]}
         for term in dict.fromkeys(terms(query)):
             holders = self.holders(term, role)
             weight = idf(total, sum(row["parts"] for row in holders))
             for row in holders:
-                read = partial(self.postings, row["audience"], term)
-                tops = array("Q", row["tops"] or b"")
+                if not 0 <= row["first"] < 1 << 28:  # this decides what memory is taken
+                    raise sqlite3.DatabaseError(f"it is damaged, see {term}")
                 held[row["audience"]].append(
-                    Weighted(read, weight, saturations, tops, row["levels"] or b"")
+                    Weighted(
+                        weight,
+                        saturations,
+                        dict(ENTRY.iter_unpack(row["entries"] or b"")),
+                        row["first"],
+                        array("Q", row["tops"] or b""),
+                        row["levels"] or b"",
+                        length,
+                    )
                 )
         wanted = limit
         while wanted:
@@ -159,10 +168,13 @@ class Snapshot:
         up to CANDIDATES parts share a side, these are all. Parts with nothing in common
         are not returned.
         """
-        held = [(place, number) for place, number in enumerate(vector) if number]
-        asked = [side + level for side in sides(held) for level in range(LEVELS)]
+        asked = [
+            side + level
+            for side in sides((place, n) for place, n in enumerate(vector) if n)
+            for level in range(LEVELS)
+        ]
         groups = likely(
-            shared(self.bits("", asked).values()),
+            shared(self.bits("", asked).items()),
             [
                 pair
                 for group in AUDIENCES[role]
@@ -181,7 +193,7 @@ class Snapshot:
                 0,
             )
             rows = self.applicable_rows(
-                [pair for pair in self.cosines(list(vector), near) if pair[1] > 0],
+                [pair for pair in self.cosines(vector, near) if pair[1] > 0],
                 facts or {},
                 limit,
             )
@@ -209,8 +221,9 @@ class Snapshot:
         All their vectors are read by one query: hundreds of them would take longer.
         """
         numbers = [match.start() for match in finditer("1", f"{parts:b}"[::-1])]
+        asked = [(chr(place), number) for place, number in enumerate(vector) if number]
         found = [
-            (number, sum(map(mul, map(vector.__getitem__, held), array("f", kept))))
+            (number, cosine(vector, asked, places, kept))
             for number, places, kept in self.db.execute(
                 """
                 SELECT number, places, numbers FROM parts
@@ -219,14 +232,14 @@ class Snapshot:
                 """,
                 [json.dumps(numbers)],
             )
-            for held in [array("H", places) or range(len(vector))]
         ]
         return sorted(found, key=itemgetter(1), reverse=True)
 
     def holders(self, term: str, role: str) -> list[sqlite3.Row]:
-        """Return how many parts hold a term, and its levels, for each audience."""
+        """Return what each audience has of a term: its levels, or else its postings."""
         query = """
-            SELECT audience, tops, levels, length(entries) / 12 AS parts
+            SELECT audience, length(entries) / 12 AS parts, first, tops, levels,
+                CASE WHEN levels IS NULL THEN entries END AS entries
             FROM postings WHERE audience = ? AND term = ?"""
         return [
             row
@@ -234,11 +247,10 @@ class Snapshot:
             for row in self.db.execute(query, [group, term])
         ]
 
-    def postings(self, group: str, term: str) -> Postings:
-        """Return the postings of a term."""
-        query = "SELECT entries FROM postings WHERE audience = ? AND term = ?"
-        ((entries,),) = self.db.execute(query, [group, term])
-        return Postings.unpack(entries)
+    def length(self, number: int) -> int:
+        """Return how many terms a part has; 0 if it is missing in a damaged file."""
+        query = "SELECT ifnull(sum(terms), 0) FROM parts WHERE number = ?"
+        return self.db.execute(query, [number]).fetchone()[0]
 
     def weight(self, term: str, role: str) -> float:
         """Return the weight of a term, its idf, in what `role` may read.
@@ -266,6 +278,23 @@ class Snapshot:
             fitting.sort(key=lambda part: part.id)
             rows += [{**make_row(part), "score": score} for part in fitting]
         return rows[:limit]
+
+
+def cosine(
+    vector: Vector, asked: Iterable[tuple[str, float]], places: bytes, numbers: bytes
+) -> float:
+    """Return the cosine of a vector with one that the file keeps.
+
+    `asked` has the numbers of the first that are not 0, each with its place as a
+    character. Only places that both have are added up. To find them, `places` is read
+    as a text, too, of a character for each number: a text is searched the fastest.
+    """
+    kept, held = array("f", numbers), places.decode("utf-16", "replace")
+    return (
+        sum(n * kept[at] for place, n in asked if (at := held.find(place)) >= 0)
+        if held
+        else sum(map(mul, vector, kept))  # none of its numbers is 0
+    )
 
 
 def as_document(row: sqlite3.Row) -> Document:

@@ -70,8 +70,10 @@ def sentences(body: str) -> list[Sentence]:
             lead = None  # the table or the list is over
         parents = [p for p in parents if p[0] < column][: -1 if over else None]
         above = parents[-1][1] if parents else lead
-        whole = block.lastgroup in ("code", "row")
-        here = [Sentence(*place, above) for place in spans(body, block, whole)]
+        here = [
+            Sentence(*place, above)
+            for place in spans(body, block, whole=block.lastgroup in ("code", "row"))
+        ]
         if kind == "row" and before != "row":
             lead = here[-1]
         elif kind == "item" and ANNOUNCES.search(block[0]) and len(parents) < DEEPEST:

@@ -8,7 +8,7 @@ from typing import Any
 from context import pack
 from extract import extract
 from features import telling_terms
-from hybrid import hybrid_search
+from hybrid import search_view
 from model import check_answer_model as check_answer_model
 from model import generate, read_settings
 from reply import AnswerError, without_addresses
@@ -48,9 +48,10 @@ def answer(
 ) -> dict[str, Any]:
     """Answer a question with the backend, by default that of ANSWER_BACKEND.
 
-    Returns `status`, `answer` (a text, or None), `sources` (what the answer rests on)
-    and `space`. The status is one of no_sources, sources_only, quoted (with `quotes`),
-    generated_quoted and generated_unverified (with `quotes` and `rejected`) and
+    Returns `status`, `answer` (a text, or None), `sources` (what the answer rests on),
+    `space`, and the `view_version` that they were chosen from. The status is one of
+    no_sources, sources_only, quoted (with `quotes`), generated_quoted and
+    generated_unverified (with `quotes` and `rejected`) and
     insufficient (with `looked_at`: what does not answer). A `reason` tells why there
     are no sources or, with a `message`, why the answer of a model is not shown. Raises
     ValueError for a setting that cannot be used.
@@ -60,13 +61,14 @@ def answer(
         raise ValueError(f"ANSWER_BACKEND is {backend!r}: use {', '.join(BACKENDS)}")
     if backend == "ollama":
         read_settings()  # a wrong one is told whatever is found
-    rows = hybrid_search(query, role, limit, facts, path)
+    rows, version = search_view(query, role, limit, facts, path)
     chosen = build_context(rows, budget)
     result = {
         "status": "sources_only" if chosen else "no_sources",
         "answer": None,
         "sources": as_sources(chosen),
         "space": rows[0]["space"] if rows else None,
+        "view_version": version,
     }
     if not chosen:
         return {**result, "reason": "nothing_fits" if rows else "nothing_found"}

@@ -45,12 +45,18 @@ def ask(question: str, options: argparse.Namespace) -> dict:
     )
     result = {"query": question, **result}
     if options.receipt:
-        named = ("backend", "limit", "budget", "where")
-        settings = {name: getattr(options, name) for name in named}
-        for name in ("ANSWER_BACKEND", "ANSWER_MODEL", "ANSWER_DIGEST"):
-            settings[name] = os.environ.get(name)
+        settings = {
+            **{k: v for k, v in os.environ.items() if k.startswith("ANSWER_")},
+            **{name: getattr(options, name) for name in ("limit", "budget", "where")},
+            "backend": options.backend or os.environ.get("ANSWER_BACKEND") or "sources",
+        }
         receipt = make_receipt(result, options.role, settings, options.db)
-        save_receipt(receipt, options.receipt)
+        try:
+            save_receipt(receipt, options.receipt)
+        except (ValueError, OSError) as error:
+            # The answer has taken its time: it is shown all the same.
+            told = f"no receipt: {error}; {result.get('message', '')}".rstrip("; ")
+            result = {"reason": "no_receipt", **result, "message": told}
     return result
 
 
@@ -100,7 +106,11 @@ def fact(argument: str) -> tuple[str, str]:
 
 def main() -> int:
     """Answer one question; exit status 1 for a fault of input, 2 for wrong usage."""
-    parser = argparse.ArgumentParser(description="Answer a question from the library.")
+    parser = argparse.ArgumentParser(
+        description="Answer a question from the library.",
+        # To find out how wide a terminal is would load more modules than we use.
+        formatter_class=lambda prog: argparse.HelpFormatter(prog, width=78),
+    )
     parser.add_argument(
         "question",
         type=decoded,
@@ -138,8 +148,11 @@ def main() -> int:
     if options.question is None and not options.rebuild and not operation:
         parser.error("a question is needed, or --rebuild or another operation")
     try:
-        if options.receipt and Path(options.receipt).exists():
-            raise ValueError(f"{options.receipt} exists: name a new file")
+        if options.receipt and (
+            Path(options.receipt).exists()
+            or not os.access(Path(options.receipt).parent, os.W_OK)
+        ):
+            raise ValueError(f"{options.receipt} must be new, its folder writable")
         if options.question == "-":  # for shells that eat quotes or letters
             with open(0, "rb") as source:
                 options.question = source.read().decode("utf-8-sig").strip()

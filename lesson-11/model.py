@@ -123,8 +123,7 @@ def least_tokens(text: str) -> int:
     No tokeniser in use joins words across a space, and none has room for ten bytes of
     running text in its average token. The true number is up to three times as high.
     """
-    letters = re.sub(r"\W+", "", text).encode()
-    return max(len(text.split()), len(letters) // 10)
+    return max(len(text.split()), len(re.sub(r"\W+", "", text).encode()) // 10)
 
 
 def generate(query: str, sources: Sequence[SourceRow]) -> Reply:

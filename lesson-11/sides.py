@@ -16,6 +16,9 @@ CANDIDATES = 1500  # compared exactly: so many parts, or a third where more shar
 # side, so that shared sides tell of strength, too.
 STRONG = (1.2, 2.5, 5.0)
 LEVELS = len(STRONG) + 1
+# The binary digit in which a shared side of each level is counted: 0 for ones, 1 for
+# twos. With those below it a side is worth 2, 3, 4 or 6, much as the numbers are.
+DIGITS = (1, 0, 0, 1)
 STEPS = 8  # sizes of parts that are told apart between one size and its double
 
 
@@ -36,18 +39,18 @@ def marks(held: Sequence[tuple[int, float]]) -> list[int]:
     return found
 
 
-def shared(sides: Iterable[int]) -> list[int]:
-    """Count for each part how many of these sides it is on.
+def shared(sides: Iterable[tuple[int, int]]) -> list[int]:
+    """Count for each part what the sides are worth that it is on.
 
-    A side is given as a bit for each part. The counts stand in columns: bit n of the
+    With a side comes a bit for each part. The counts stand in columns: bit n of the
     number in place k is digit k of the count of part n, in binary. So one addition
     counts a side for all parts at once (bit slicing: O'Neil and Quass, "Improved query
     performance with variant indexes", 1997).
     """
-    digits: list[int] = []
-    for carry in sides:
-        for place, digit in enumerate(digits):
-            digits[place], carry = digit ^ carry, digit & carry
+    digits = [0]
+    for side, carry in sides:
+        for place in range(DIGITS[side % LEVELS], len(digits)):
+            digits[place], carry = digits[place] ^ carry, digits[place] & carry
         if carry:
             digits.append(carry)
     return digits

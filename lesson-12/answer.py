@@ -8,7 +8,7 @@ from typing import Any
 from context import pack
 from extract import extract
 from features import telling_terms
-from hybrid import hybrid_search
+from hybrid import search_view
 from model import check_answer_model as check_answer_model
 from model import generate, read_settings, share_window, tokenizer_for
 from reply import AnswerError, without_addresses
@@ -49,21 +49,21 @@ def answer(
     `budget` is a window in tokens, where it is to be smaller than ANSWER_WINDOW.
 
     Returns `status`, `answer` (a text, or None), `sources` (what the answer rests on),
-    `space`, and in `context` the `tokens` that the user message costs, the `room` for
-    it, whose tokens they are, and the `unit` that was counted: tokens or, as an upper
-    bound, bytes. The status is one of no_sources, sources_only, quoted (with `quotes`),
-    generated_quoted and generated_unverified (with `quotes` and `rejected`) and
-    insufficient (with `looked_at`: what does not answer). A `reason` tells why there
-    are no sources or, with a `message`, why the answer of a model is not shown. Raises
-    ValueError for a setting that cannot be used, and BudgetError where the question
-    alone does not fit.
+    `space`, the `view_version` that they were chosen from, and in `context` the
+    `tokens` that the user message costs, the `room` for it, whose tokens they are, and
+    the `unit` that was counted: tokens or, as an upper bound, bytes. The status is one
+    of no_sources, sources_only, quoted (with `quotes`), generated_quoted and
+    generated_unverified (with `quotes` and `rejected`) and insufficient (with
+    `looked_at`: what does not answer). A `reason` tells why there are no sources or,
+    with a `message`, why the answer of a model is not shown. Raises ValueError for a
+    setting that cannot be used, and BudgetError where the question alone does not fit.
     """
     backend = backend or os.environ.get("ANSWER_BACKEND") or "sources"
     if backend not in BACKENDS:
         raise ValueError(f"ANSWER_BACKEND is {backend!r}: use {', '.join(BACKENDS)}")
     if backend == "ollama":
         read_settings()  # a wrong one is told whatever is found
-    rows = hybrid_search(query, role, limit, facts, path)
+    rows, version = search_view(query, role, limit, facts, path)
     tokenizer = tokenizer_for(backend)
     share = share_window(tokenizer, budget, len(rows))
     kept = share.output + share.fixed + share.reserve
@@ -74,6 +74,7 @@ def answer(
         "answer": None,
         "sources": as_sources(chosen),
         "space": rows[0]["space"] if rows else None,
+        "view_version": version,
         "context": {
             "tokens": packed["context_tokens"],
             "room": share.variable,

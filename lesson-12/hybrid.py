@@ -26,6 +26,20 @@ def hybrid_search(
     at `path` yet, the library is. Raises ValueError for an unknown role, a negative
     limit, and whatever is wrong with the file, the server or the settings.
     """
+    return search_view(query, role, limit, facts, path)[0]
+
+
+def search_view(
+    query: str,
+    role: str = "reader",
+    limit: int = 6,
+    facts: Mapping[str, str] | None = None,
+    path: Path | str | None = None,
+) -> tuple[list[CountedRow], str]:
+    """Return the rows of `hybrid_search`, and the version of the view they are from.
+
+    Both are read in one transaction: a moment later it may be another version.
+    """
     if limit < 0:
         raise ValueError(f"limit must be 0 or more, not {limit}")
     if not Path(path or default_db()).exists():
@@ -37,9 +51,11 @@ def hybrid_search(
         by_words = snapshot.search(query, role, DEPTH, facts)
         by_vectors = snapshot.nearest(vector, role, DEPTH, facts) if vector else []
         rows = fuse(by_words, by_vectors, embedder.space)
-        if not any(is_evidence(query, row["text"]) for row in rows):
-            return []
-        return [{**row, "wire_tokens": snapshot.counted(row)} for row in rows[:limit]]
+        found = any(is_evidence(query, row["text"]) for row in rows)
+        return [
+            {**row, "wire_tokens": snapshot.counted(row)}
+            for row in (rows[:limit] if found else [])
+        ], snapshot.view_version(role)
 
 
 def fuse(

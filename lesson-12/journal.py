@@ -33,8 +33,9 @@ def current(db: sqlite3.Connection, doc_id: str) -> Document | None:
 
 def highest_revision(db: sqlite3.Connection, doc_id: str) -> int:
     """Return the highest revision that a document ever had; 0 if it never was."""
-    query = "SELECT max(to_revision) FROM journal WHERE doc_id = ?"
-    return db.execute(query, [doc_id]).fetchone()[0] or 0
+    return db.execute(
+        "SELECT ifnull(max(to_revision), 0) FROM journal WHERE doc_id = ?", [doc_id]
+    ).fetchone()[0]
 
 
 def taken_out_by_hand(db: sqlite3.Connection, doc_id: str) -> bool:
@@ -42,11 +43,13 @@ def taken_out_by_hand(db: sqlite3.Connection, doc_id: str) -> bool:
 
     That its file vanished from the folder meanwhile changes nothing about that.
     """
-    query = """
+    last = db.execute(
+        """
         SELECT what FROM journal WHERE doc_id = ? AND (by_hand OR what = 'put')
         ORDER BY entry DESC LIMIT 1
-        """
-    last = db.execute(query, [doc_id]).fetchone()
+        """,
+        [doc_id],
+    ).fetchone()
     return last is not None and last["what"] in OUT
 
 
@@ -99,24 +102,28 @@ def history(path: Path | str, doc_id: str | None = None) -> list[dict]:
     no document), whether by hand, and the version after its transaction.
     """
     with open_snapshot(path) as snapshot:
-        query = """
-            SELECT entry, what, doc_id, from_revision, to_revision, by_hand, version
-            FROM journal WHERE ? IS NULL OR doc_id = ? ORDER BY entry
-            """
-        rows = snapshot.db.execute(query, [doc_id, doc_id]).fetchall()
-    return [{**row, "by_hand": bool(row["by_hand"])} for row in map(dict, rows)]
+        return [
+            {**dict(row), "by_hand": bool(row["by_hand"])}
+            for row in snapshot.db.execute(
+                """
+                SELECT entry, what, doc_id, from_revision, to_revision, by_hand, version
+                FROM journal WHERE ? IS NULL OR doc_id = ? ORDER BY entry
+                """,
+                [doc_id, doc_id],
+            )
+        ]
 
 
 def last_entry(path: Path | str) -> int:
     """Return the number of the journal's last entry; 0 if there is none to go on with.
 
-    Publishing goes on with a journal of form 310 or later, and begins another one
+    Publishing goes on with a journal of form 410 or later, and begins another one
     where the file is older, or not there.
     """
     with suppress(StoreError), connection(path, "rw") as db:
         return db.execute(
             "SELECT coalesce(max(entry), 0) FROM journal, pragma_user_version"
-            " WHERE user_version >= 310"
+            " WHERE user_version >= 410"
         ).fetchone()[0]
     return 0
 
@@ -143,6 +150,7 @@ def documents_at(path: Path | str, upto: int) -> tuple[list[Document], str]:
         documents.pop(entry["doc_id"], None)
         if entry["document"]:
             fields = json.loads(entry["document"])
-            fields["applies"] = tuple(map(tuple, fields["applies"]))
-            documents[entry["doc_id"]] = Document(**fields)
+            documents[entry["doc_id"]] = Document(
+                **{**fields, "applies": tuple(map(tuple, fields["applies"]))}
+            )
     return list(documents.values()), version

@@ -78,6 +78,7 @@ class Part:
 
     @property
     def id(self) -> str:
+        """The name of the part in the whole library, as `refunds-en#part-01`."""
         return f"{self.document.id}#part-{self.part:02}"
 
 

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 from extract import Quote
 from rows import SourceRow
-from wording import CHINESE, MARKS, words
+from wording import CHINESE, DASHES, MARKS, TARGET, words
 
 SHORTEST = 12  # characters: fewer could stand anywhere
 SHORTEST_CHINESE = 6
-ADDRESS = re.compile(r"\]\(([^()\s]*)\)")  # of a link in Markdown
 
 
 @dataclass(frozen=True)
@@ -34,30 +33,36 @@ def find_quote(quote: str, body: str) -> Match | None:
     Only presentation may differ (kind normalised): white space, the marks of Markdown,
     the shape of quotation marks and dashes, ё for е, the encoding of a character. All
     words, numbers, other signs and capitals must be the same, and no match begins or
-    ends inside a word or a number. Nor is a quote of fewer than 12 characters found, 6
-    where it has Chinese ones, nor one of more than `position` has signs for. Takes time
-    in proportion to both lengths.
+    ends inside a word or a number. Nor is a quote found that is `too_short`, nor one of
+    more characters than `position` has signs for. Takes time in proportion to both
+    lengths.
     """
     quote = quote.strip()
-    shortest = least(quote)
-    invented = set(ADDRESS.findall(quote)) - set(ADDRESS.findall(body))
-    if not shortest <= len(quote) <= 0x10FFFF or invented:
+    invented = set(re.findall(TARGET, quote)) - set(re.findall(TARGET, body))
+    if len(quote) > 0x10FFFF or too_short(quote) or invented:
         return None
-    for folded in (False, True):
-        wanted = [word.text for word in words(quote, folded)]
-        wanted = wanted[wanted[:1] == [" "] : len(wanted) - (wanted[-1:] == [" "])]
-        found = words(body, folded)
+    # As it is written; without presentation; and with long dashes read as hyphens.
+    for dash in (None, "–", "-") if re.search(f"[{DASHES}]", quote) else (None, "–"):
+        wanted = [word.text for word in words(quote, dash)]
+        wanted = wanted[wanted[:1] == ["\n"] : len(wanted) - (wanted[-1:] == ["\n"])]
+        found = words(body, dash)
         first = position(wanted, [word.text for word in found])
         if first is not None:
             start, end = found[first].start, found[first + len(wanted) - 1].end
             kind = "exact" if body[start:end] == quote else "normalised"
-            return Match(start, end, kind) if end - start >= shortest else None
+            return Match(start, end, kind)
     return None
 
 
-def least(quote: str) -> int:
-    """Return how many characters a quote must have at least."""
-    return SHORTEST_CHINESE if re.search(f"[{CHINESE}]", quote) else SHORTEST
+def too_short(quote: str) -> bool:
+    """Return whether a quote proves nothing: it has no word or number, or could stand
+    anywhere, with fewer than 12 characters, 6 where some are Chinese.
+
+    They are counted without presentation: white space, however long, is one.
+    """
+    read = "".join(word.text for word in words(quote, "–")).strip()
+    least = SHORTEST_CHINESE if re.search(f"[{CHINESE}]", read) else SHORTEST
+    return len(read) < least or not re.search(r"[^\W_]", read)
 
 
 def position(wanted: Sequence[str], words: Sequence[str]) -> int | None:
@@ -111,7 +116,7 @@ def why_not(quote: str, sources: Sequence[SourceRow]) -> str:
     `across_parts` (it begins in one part and ends in another, so that no place can be
     named) or `quote_not_in_source`.
     """
-    if len(quote.strip()) < least(quote):
+    if too_short(quote):
         return "too_short"
     if any(find_quote(quote, source["body"]) for source in sources):
         return "other_source"
@@ -120,9 +125,9 @@ def why_not(quote: str, sources: Sequence[SourceRow]) -> str:
         bodies, texts = ([row[key] for row in rows] for key in ("body", "text"))
         if find_quote(quote, "\n\n".join(bodies)):
             return "across_parts"
-        if any(find_quote(quote, text) for text in texts):
-            continue  # it has words of a heading, but those of one part alone
-        if find_quote(quote, "\n\n".join(texts)):
+        # It may have words of a heading, but not those of one part alone.
+        alone = any(find_quote(quote, text) for text in texts)
+        if not alone and find_quote(quote, "\n\n".join(texts)):
             return "across_parts"
     return "quote_not_in_source"
 

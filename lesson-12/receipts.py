@@ -17,23 +17,22 @@ def make_receipt(
 ) -> dict:
     """Return the receipt of an answer that was given to `role` with `settings`.
 
-    Raises ValueError if one of its sources has changed since: then nobody can say any
-    more which version the answer rests on.
+    Its version is the one that the answer was chosen from, whatever was published
+    since. Raises ValueError if one of its sources has changed already.
     """
     with open_snapshot(path) as snapshot:
-        receipt = {
+        states = [look_at(snapshot, source, role) for source in result["sources"]]
+        if any(state["state"] != "valid" for state in states):
+            raise ValueError("the library changed while the answer was made: ask again")
+        return {
             "role": role,
-            "view_version": snapshot.view_version(role),
+            "view_version": result["view_version"],
             "space": snapshot.space,
             "settings": dict(settings),
             "rests_on": rests_on(result),
             "answer_hash": hash_of(json.dumps(result, sort_keys=True)),
             "answer": dict(result),
         }
-        states = [look_at(snapshot, source, role) for source in result["sources"]]
-    if any(state["state"] != "valid" for state in states):
-        raise ValueError("the library changed while the answer was made: ask again")
-    return receipt
 
 
 def rests_on(result: Mapping) -> list[dict]:
@@ -52,8 +51,12 @@ def save_receipt(receipt: Mapping, file: Path | str) -> None:
         raise ValueError(f"{file} exists: name a new file for the receipt")
     half = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        text = json.dumps(receipt, ensure_ascii=False, indent=1) + "\n"
-        half.write_text(text, encoding="utf-8", newline="\n", errors="backslashreplace")
+        half.write_text(
+            json.dumps(receipt, ensure_ascii=False, indent=1) + "\n",
+            encoding="utf-8",
+            newline="\n",
+            errors="backslashreplace",
+        )
         half.replace(file)
     finally:
         half.unlink(missing_ok=True)
@@ -86,15 +89,21 @@ def recheck(
     with open_snapshot(path) as snapshot:
         states = [look_at(snapshot, source, role) for source in sources]
         # The version of a view is told to nobody who may read less than it shows.
-        may_compare = role in (owner, "editor")
-        same = snapshot.view_version(owner) == version if may_compare else None
+        same = (
+            snapshot.view_version(owner) == version
+            if role in (owner, "editor")
+            else None
+        )
     return {"status": "rechecked", "same_version": same, "sources": states}
 
 
 def shown(answer: Mapping, source: Mapping) -> list[str]:
     """Return the quotes that were printed from a source, or else its whole part."""
-    quotes = answer.get("quotes", [])
-    mine = [each["quote"] for each in quotes if each["source_id"] == source["id"]]
+    mine = [
+        quote["quote"]
+        for quote in answer.get("quotes", [])
+        if quote["source_id"] == source["id"]
+    ]
     return mine or [source["quote"]]
 
 

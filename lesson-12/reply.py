@@ -71,8 +71,10 @@ def accepted(
     if not content.strip():
         raise AnswerError("empty_content", "the model wrote nothing")
     if response.done is not True or response.done_reason != "stop":
-        text = "the reply was cut off: ANSWER_OUTPUT sets its length in tokens"
-        raise AnswerError("truncated", text)
+        raise AnswerError(
+            "truncated",
+            "the reply was cut off: ANSWER_OUTPUT sets its length in tokens",
+        )
     read = response.prompt_eval_count or 0
     if read < least:
         text = f"the model read {read} tokens of {least}{'' if exact else ' at least'}"

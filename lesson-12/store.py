@@ -7,7 +7,7 @@ apart for each audience. A question then reads the postings of its own terms onl
 import json
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -47,15 +47,18 @@ def publish(
     documents: Iterable[Document],
     rebuild: bool = False,
     files: str = "",
+    before: Mapping[str, str] | None = None,
 ) -> str:
     """Make the documents of a folder the library at `path`; only changes are written.
 
     A document that is not there any more is deleted. One that somebody withdrew or
     deleted by hand stays out until it declares a higher revision. With `rebuild`
-    everything that is counted, and every vector, is made anew. `files` is the
-    fingerprint of the folder from before it was read. Returns the version. Raises
-    ValueError for two documents with one id, and StoreError if the file cannot be
-    written.
+    everything that is counted, and every vector, is made anew. Returns the version.
+
+    `files` is the fingerprint of the folder from before it was read, `before` the
+    hashes of the files published before that: if somebody has published others since,
+    nothing is written, and "" returned. Raises ValueError for two documents with one
+    id, and StoreError if the file cannot be written.
     """
     documents = sorted(documents, key=lambda document: document.id)
     given = {document.id: document for document in documents}
@@ -64,6 +67,8 @@ def publish(
     hashes = {doc_id: document_hash(document) for doc_id, document in given.items()}
     with writing(path) as db:
         seen = dict(db.execute("SELECT doc_id, hash FROM sources").fetchall())
+        if before not in (None, seen):
+            return ""
         changes = [
             folder_change(db, document)
             for doc_id, document in given.items()
@@ -207,6 +212,16 @@ def change_tables(db: sqlite3.Connection, statements: str) -> None:
     db.execute(f"PRAGMA user_version = {FORMAT}")
 
 
+def adopt(path: Path | str) -> None:
+    """Bring a file of lesson 10 or 11, if it is one, to the form of this lesson."""
+    if Path(path).exists():
+        with connection(path, "rw") as db:
+            (made_by,) = db.execute("PRAGMA user_version").fetchone()
+        if made_by == WITHOUT_COUNTS:
+            with writing(path):
+                pass
+
+
 def carry_out(
     db: sqlite3.Connection, changes: Iterable[Change | None], rebuild: bool = False
 ) -> str:
@@ -217,19 +232,31 @@ def carry_out(
             db.execute("DELETE FROM documents WHERE doc_id = ?", [change.doc_id])
         if change.after:
             write_document(db, change.after, document_hash(change.after))
-    embedder = get_embedder()
     if rebuild:
         for table in ("parts", "postings", "embeddings", "sides"):
             db.execute(f"DELETE FROM {table}")
         db.execute("UPDATE views SET parts = 0, terms = 0")
-        db.execute("UPDATE library SET space = ?", [embedder.space])
+        db.execute("UPDATE library SET space = ?", [get_embedder().space])
         changed = write_index(db, [], Snapshot(db).documents("editor"))
     else:
-        Snapshot(db).check_space(embedder.space)
         changed = write_index(
             db, [c.before for c in done if c.before], [c.after for c in done if c.after]
         )
-    write_sides(db, changed | write_vectors(db, embedder))
+    db.execute(
+        "DELETE FROM embeddings WHERE text_hash NOT IN (SELECT text_hash FROM parts)"
+    )
+    # Taking away must work where the server of the vectors does not.
+    if db.execute(
+        """
+        SELECT 1 FROM parts WHERE number IN (SELECT value FROM json_each(?))
+        AND text_hash NOT IN (SELECT text_hash FROM embeddings)
+        """,
+        [json.dumps([*changed])],
+    ).fetchone():
+        embedder = get_embedder()
+        Snapshot(db).check_space(embedder.space)
+        changed |= write_vectors(db, embedder)
+    write_sides(db, changed)
     record(db, done, version := write_versions(db))
     return version
 
@@ -274,8 +301,6 @@ def refresh(
     files, seen = fingerprint(folder), None
     try:
         with open_snapshot(path) as snapshot:
-            if not rebuild:
-                snapshot.check_space(get_embedder().space)
             if files and files == snapshot.files and not rebuild:
                 return None
             seen = dict(
@@ -284,13 +309,16 @@ def refresh(
     except StoreError as error:
         if error.reason != "not_published":
             raise
+        adopt(path)  # its journal is to be had even if the folder is not
     documents, faults = load(folder)
     # What was left out may become readable, and no time of a file would tell.
     files = "" if faults else files
     if not rebuild and seen == {d.id: document_hash(d) for d in documents}:
         remember(path, snapshot.version, files)
         return None
-    return publish(path, documents, rebuild, files), faults
+    # Whoever waited for another publisher has read the folder too early.
+    version = publish(path, documents, rebuild, files, seen or {})
+    return (version, faults) if version else refresh(path, folder, rebuild)
 
 
 def remember(path: Path | str, version: str, files: str) -> None:
@@ -302,5 +330,6 @@ def remember(path: Path | str, version: str, files: str) -> None:
     if files:
         with suppress(StoreError), connection(path, "rw") as db:
             db.execute("PRAGMA busy_timeout = 0")
-            query = "UPDATE library SET files = ? WHERE version = ?"
-            db.execute(query, [files, version])
+            db.execute(
+                "UPDATE library SET files = ? WHERE version = ?", [files, version]
+            )

@@ -53,6 +53,7 @@ class JoinMeter(Meter):
         self.tails: dict[int, tuple[Row, Prefixes]] = {}
 
     def with_row(self, row: Row) -> int:
+        """Return the tokens of the whole wire if this row were the next source."""
         _, tail = self.tails.get(id(row), (None, None))
         if tail is None:
             data = (wire.source_tail(row) + self.last_line).encode()
@@ -61,6 +62,7 @@ class JoinMeter(Meter):
         return BOUNDARIES + self.table.joined(tail)
 
     def take(self, row: Row) -> None:
+        """Make the row the next source, at the end of the table."""
         super().take(row)
         go_on = wire.source_tail(row) + wire.source_head(len(self.rows) + 1)
         self.table.extend(go_on.encode())

@@ -16,7 +16,7 @@ from console import safe
 from embeddings import Embedder
 from library import Document, split
 from parts import Part
-from postings import Collected, Postings, levels
+from postings import Collected, levels
 from rows import make_row
 from sides import BLOCK, STEPS, marks
 from snapshot import Snapshot
@@ -46,8 +46,10 @@ def write_index(
                 postings[owner].setdefault(term, [])
             db.execute("DELETE FROM parts WHERE number = ?", [number])
     (number,) = db.execute("SELECT ifnull(max(number), 0) FROM parts").fetchone()
+    was_empty = not (number or before)  # then no postings have to be looked for
     tokenizer = chosen_tokenizer()
-    for document in after:
+    # Parts with the same words get numbers near each other: levels are short then.
+    for document in sorted(after, key=lambda d: (audience(d) or "", d.lang)):
         if not (group := audience(document)):
             continue  # what nobody may read is neither cut into parts nor counted
         for part in split(document):
@@ -58,15 +60,15 @@ def write_index(
             sizes[group].update(parts=1, terms=counts.total())
             changed.add(number)
             db.execute(
-                "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO parts VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (number, document.id, part.part, part.heading, part.start, part.end)
-                + (sha256(row["text"].encode()).hexdigest(),)
+                + (counts.total(), sha256(row["text"].encode()).hexdigest())
                 + (tokenizer.fingerprint, tail_tokens(row, tokenizer)),
             )
     for group, collected in postings.items():
         for term in sorted(collected):
             write_postings(
-                db, group, term, gone.get((group, term), []), collected[term]
+                db, group, term, gone.get((group, term), []), collected[term], was_empty
             )
     for role, groups in AUDIENCES.items():
         for group in groups:
@@ -81,22 +83,37 @@ def numbered(
     db: sqlite3.Connection, document: Document
 ) -> Iterator[tuple[int, Part, str]]:
     """Yield number, part and audience of what the library has of a document."""
-    query = "SELECT number FROM parts WHERE doc_id = ? ORDER BY part"
-    numbers = [number for (number,) in db.execute(query, [document.id])]
+    found = db.execute(
+        "SELECT number FROM parts WHERE doc_id = ? ORDER BY part", [document.id]
+    )
     if group := audience(document):
-        for number, part in zip(numbers, split(document), strict=True):
+        for (number,), part in zip(found.fetchall(), split(document), strict=True):
             yield number, part, group
 
 
 def write_postings(
-    db: sqlite3.Connection, group: str, term: str, gone: list[int], added: list[bytes]
+    db: sqlite3.Connection,
+    group: str,
+    term: str,
+    gone: list[int],
+    added: list[bytes],
+    is_new: bool = False,
 ) -> None:
-    """Take parts out of the postings of a term, and put those behind that are new."""
+    """Take parts out of the postings of a term, and put those behind that are new.
+
+    A term that `is_new` has no postings yet.
+    """
     key = (group, term)
-    query = "SELECT entries FROM postings WHERE audience = ? AND term = ?"
-    entries = bytearray().join(row["entries"] for row in db.execute(query, key))
+    found = (
+        []
+        if is_new
+        else db.execute(
+            "SELECT entries FROM postings WHERE audience = ? AND term = ?", key
+        )
+    )
+    entries = bytearray().join(row["entries"] for row in found)
     if gone:
-        numbers = Postings.unpack(entries).numbers
+        numbers = array("I", entries)[::3]
         for number in gone:
             place = bisect_left(numbers, number)
             if numbers[place : place + 1] == array("I", [number]):
@@ -104,7 +121,7 @@ def write_postings(
     entries += b"".join(added)
     if entries:
         db.execute(
-            "INSERT OR REPLACE INTO postings VALUES (?, ?, ?, ?, ?)",
+            "INSERT OR REPLACE INTO postings VALUES (?, ?, ?, ?, ?, ?)",
             (*key, *levels(entries), entries),
         )
     else:
@@ -122,13 +139,6 @@ def write_vectors(
     0, and their places; where none is 0 the places need not be told. Returns the
     numbers of the parts without a vector so far.
     """
-    db.execute(
-        """
-        DELETE FROM embeddings
-        WHERE space != ? OR text_hash NOT IN (SELECT text_hash FROM parts)
-        """,
-        [embedder.space],
-    )
     new = db.execute(
         """
         SELECT number, text_hash FROM parts

@@ -34,8 +34,8 @@ def as_id(argument: str) -> str:
 
 def wanted(options: argparse.Namespace) -> list[str]:
     """Return the operations that the command line names."""
-    named = [n for n in ("recheck", "put", *CHANGES) if getattr(options, n) is not None]
-    return named + (["history"] if options.history else [])
+    names = ("recheck", "put", *CHANGES, "history")
+    return [name for name in names if getattr(options, name) not in (None, False)]
 
 
 def operate(options: argparse.Namespace) -> dict:
@@ -70,13 +70,18 @@ def show_operation(result: dict) -> None:
         )
     for source in result.get("sources", []):
         stands = {True: ", the quote still stands", False: ", the quote is gone"}
-        state = source["state"] + stands.get(source.get("quote_stands"), "")
-        state += f" ({source['why']})" if "why" in source else ""
-        place = f"[{source['id']}] {source['doc_id']}, part {source['part']}"
-        print(on_one_line(f"{place}: {state}"))
-    if result.get("same_version") is not None:
-        has = "is as it was" if result["same_version"] else "has changed since"
-        print(f"what the answer was chosen from {has}")
+        why = f" ({source['why']})" if "why" in source else ""
+        state = source["state"] + stands.get(source.get("quote_stands"), why)
+        print(
+            on_one_line(
+                f"[{source['id']}] {source['doc_id']}, part {source['part']}: {state}"
+            )
+        )
+    if (same := result.get("same_version")) is not None:
+        print(
+            "what the answer was chosen from",
+            "is as it was" if same else "has changed since",
+        )
     if "version" in result:
         print(f"{result['status']}: the library is now version {result['version']}")
 

@@ -11,52 +11,65 @@ CHINESE = (
     "\U00020000-\U0003ffff"
 )
 NUMERALS = "〇零一二三四五六七八九十百千万萬亿億两兩"
-DASHES = r"\-\u2010-\u2015\u2212\u2e3a\u2e3b\ufe58\ufe63\uff0d"
+HYPHENS = r"\-\u2010\u2011\ufe63\uff0d"
+DASHES = HYPHENS + r"\u2012-\u2015\u2212\u2e3a\u2e3b\ufe58"
 APOSTROPHES = "'\u2018-\u201b\u2039\u203a\u02bc"
 QUOTATION = '"\u201c-\u201f\u00ab\u00bb\u300c-\u300f\u301d-\u301f'
 UNSEEN = "\u00ad\u200b\u200e\u200f\u2060\ufe00-\ufe0f\ufeff"  # such as soft hyphens
 # What belongs to the character before it: accents, vowel signs, joiners, skin tones.
-MARKED = "".join(
-    "M" if category(chr(code))[0] == "M" else "." for code in range(0x1F000)
-)
 MARKS = "\u200c\u200d\uff9e\uff9f\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef" + "".join(
-    f"{chr(run.start())}-{chr(run.end() - 1)}" for run in re.finditer("M+", MARKED)
+    f"{chr(run.start())}-{chr(run.end() - 1)}"
+    for run in re.finditer("M+", "".join(category(chr(c))[0] for c in range(0x1F000)))
 )
 
 LETTER = rf"[^\W_{CHINESE}]"
 LETTERS = rf"(?:{LETTER}[{MARKS}]*)+"
 NUMBER = rf"(?:[{NUMERALS}][{MARKS}]*)+"
-# What a word or a number goes on after: don't, non-refundable, old_path, 4.80, 3 260.
+# One space in a number, 3 260 or 3 万. Where a line or an item ends, two numbers meet.
+SPACED = (
+    r"(?<=\d)[ \u00a0\u2009\u202f]"
+    r"(?:(?<!\d{4}.)(?=\d{3}(?!\d))|(?=[十百千万萬亿億]))"
+)
+# What a word or a number goes on after: don't, non-refundable, old_path, 4.80, 3–5. All
+# other dashes stand between the words of a sentence, with spaces beside them or not.
+INSIDE = rf"{APOSTROPHES}{UNSEEN}*_`~\\"
 JOINT = (
-    rf"[{APOSTROPHES}{DASHES}{UNSEEN}*_`~\\]+"
-    r"|(?<=\d)[.,:/](?=\d)|(?<=\d)(?<!\d{4})\s+(?=\d{3}(?!\d))"
+    rf"(?:[{INSIDE}]|[{HYPHENS}](?![{DASHES}])(?:\n[ >]*)?)+"
+    rf"|(?<=\d)(?:[.,:/]|[{INSIDE}{DASHES}]+)(?=\d)|{SPACED}"
 )
 WORD = re.compile(
-    rf"\s+|(?:(?<![\w)])[±+{DASHES}](?=\d))?"
-    rf"{LETTERS}(?:(?:{JOINT}){LETTERS})*(?:(?<=\d)\s?{NUMBER})?"
+    rf"\s+|(?:(?<![\w)])[±+{DASHES}]?\.?(?=\d))?"
+    rf"{LETTERS}(?:(?:{JOINT}){LETTERS})*(?:(?<=\d)(?:{SPACED})?{NUMBER})?"
+    rf"(?:[+#%％]+(?!{LETTER}))?"
     rf"|{NUMBER}(?:点{NUMBER})*"
     rf"|\S[{MARKS}]*(?:(?<=\u200d)[^\w\s][{MARKS}]*)*"
 )
 
 EMPHASIS = "(?:[*_]|~~)+"
+# Where a link leads, behind its text: ](/page_(old).php "Title") or ](</a page>).
+TARGET = (
+    r"\]\(\s*(?:<[^<>\n]*>|(?:[^()\s]|\([^()\s]*\))*)"
+    r"(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
+)
 # A piece of text that is read as a whole, in Markdown: white space with the marks of
 # quotations and items at line starts; emphasis, code and links; one character.
 PIECE = re.compile(
-    r"(?P<space>(?:\A(?![\W_]*\d)|\\?\s*\n)[\s>]*(?:[-*+][ \t]+)?|\s+)"
+    rf"(?P<inside>{SPACED})"
+    r"|(?P<space>(?:\A(?![\W_]*\d)|\\?\s*\n)[\s>]*(?:[-*+][ \t]+)?|\s+)"
     # No marks: 2*3, old_path, 5 * 3 and `*`.
     rf"|(?P<kept>(?<={LETTER}|[{MARKS}]){EMPHASIS}(?={LETTER})"
     rf"|(?<!\S){EMPHASIS}(?!\S)|(?<=`){EMPHASIS}(?=`))"
-    rf"|(?P<gone>`+|{EMPHASIS}|!?\[(?=[^][]*\]\()|\]\([^()\s]*\))"
-    rf"|(?P<dash>[{DASHES}]+)|(?P<dots>\.{{3}})"
+    rf"|(?P<gone>`+|{EMPHASIS}|!?\[(?=[^][]*{TARGET})|{TARGET})"
+    rf"|(?P<hyphen>[{HYPHENS}](?![{DASHES}]))|(?P<dash>[{DASHES}]+)|(?P<dots>\.{{3}})"
     rf"|[\u1100-\u11ff]+|\\[!-/:-@[-`{{-~]|\S[{MARKS}]*"
 )
-READ_AS = {"space": " ", "gone": "", "dash": "-", "dots": "…"}
+READ_AS = {"inside": "", "space": "\n", "gone": "", "hyphen": "-", "dots": "…"}
 ALIKE = str.maketrans({"ё": "е", "Ё": "Е"})
 # Forms of a character that say no more than the plain one. Not ² or ½: 10² is not 102.
 FORMS = "<wide> <narrow> <small> <vertical> <initial> <medial> <final> <isolated>"
-# Spaces that mean nothing: beside Chinese, and between the thousands of a number.
+# White space beside Chinese means nothing, but between two numbers.
 NEEDLESS = re.compile(
-    rf"(?<=[{CHINESE}]) | (?=[{CHINESE}])|(?<=\d)(?<!\d{{4}}) (?=\d{{3}}(?!\d))"
+    rf"(?!(?<=[\d{NUMERALS}])\n[{NUMERALS}])(?:(?<=[{CHINESE}])\n|\n(?=[{CHINESE}]))"
 )
 
 
@@ -68,34 +81,43 @@ class Piece(NamedTuple):
     end: int
 
 
-@lru_cache(maxsize=32)
-def words(text: str, folded: bool) -> tuple[Piece, ...]:
+@lru_cache(maxsize=128)
+def words(text: str, dash: str | None) -> tuple[Piece, ...]:
     """Cut a text into words, numbers, white space and single other characters.
 
-    Each Chinese character is a word by itself, but a Chinese number is one word.
-    With `folded`, texts that differ only in presentation give the same words.
+    Each Chinese character is a word by itself, but a Chinese number is one word. With
+    a `dash`, texts that differ only in presentation give the same words, and dashes are
+    read as this one: where it is a hyphen, it makes one word of two.
     """
-    signs = fold(text) if folded else [Piece(s, i, i + 1) for i, s in enumerate(text)]
+    signs = (
+        [Piece(sign, place, place + 1) for place, sign in enumerate(text)]
+        if dash is None
+        else fold(text, dash)
+    )
     return tuple(
         Piece(word[0], signs[word.start()].start, signs[word.end() - 1].end)
         for word in WORD.finditer("".join(sign.text for sign in signs))
     )
 
 
-def fold(text: str) -> list[Piece]:
+def fold(text: str, dash: str) -> list[Piece]:
     """Return the characters of a text without their presentation, one in each piece.
 
-    A character of the source that is read as several, or several that are read as one,
+    Dashes longer than a hyphen are read as `dash`, white space as a line end. A
+    character of the source that is read as several, or several that are read as one,
     are never taken apart: the pieces name the place of all.
     """
     signs: list[Piece] = []
     for piece in PIECE.finditer(text):
-        plain = READ_AS.get(piece.lastgroup or "")
+        plain = (
+            dash if piece.lastgroup == "dash" else READ_AS.get(piece.lastgroup or "")
+        )
         for sign in plain_form(piece[0]) if plain is None else plain:
-            if sign != " " or not signs or signs[-1].text != " ":
+            if sign != "\n" or not signs or signs[-1].text != "\n":
                 signs.append(Piece(sign, *piece.span()))
-    gaps = NEEDLESS.finditer("".join(sign.text for sign in signs))
-    needless = {gap.start() for gap in gaps}
+    needless = {
+        gap.start() for gap in NEEDLESS.finditer("".join(sign.text for sign in signs))
+    }
     return [sign for number, sign in enumerate(signs) if number not in needless]
 
 

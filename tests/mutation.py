@@ -89,10 +89,6 @@ EQUIVALENT = {
         "exact([n for n, most in reach.items() if most > floor], terms), limit",
     ): "differs only where two sums are exactly ROUNDING apart, and then nobody wins",
     (
-        "best",
-        "for number, code in zip(postings.numbers, postings.codes, strict=False):",
-    ): "numbers and codes are always filled together",
-    (
         "position",
         "signs = {word: chr(n) for n, word in"
         " enumerate(dict.fromkeys(wanted), start=2)}",

@@ -229,7 +229,7 @@ def test_required_notes_that_do_not_fit_are_an_error_with_names_and_figures(less
     app = lesson.load("app")
     fragments = [
         app.Fragment("rule", "x" * 50, 0, True),
-        app.Fragment("note", "x" * 5, 3),
+        app.Fragment("optional-1", "x" * 5, 3),
         app.Fragment("правило", "x" * 40, 0, True),
     ]
     with pytest.raises(ValueError) as error:
@@ -242,7 +242,7 @@ def test_required_notes_that_do_not_fit_are_an_error_with_names_and_figures(less
         f"90 characters for a budget of 73: the error must say that 17 are missing; "
         f"it says: {message}"
     )
-    assert "note" not in message, f"an optional note is not to blame: {message}"
+    assert "optional-1" not in message, f"an optional note is not to blame: {message}"
 
 
 @pytest.mark.lessons(1, 6)
@@ -349,6 +349,13 @@ def shown(app, capsys, lang, budget):
     return result, lines
 
 
+def refused_in_words(app, lang, budget):
+    """The line of a refusal: its word in this language, and what `assemble` says."""
+    with pytest.raises(ValueError) as error:
+        app.assemble(app.FRAGMENTS[lang], budget)
+    return f"{app.WORDS[lang][-1]}{error.value}"
+
+
 @pytest.mark.lessons(1, 1)
 @pytest.mark.task("show")
 def test_the_report_has_its_lines_in_order(lesson, capsys):
@@ -392,9 +399,23 @@ def test_required_notes_that_do_not_fit_are_told_in_one_line(lesson, capsys):
     app = lesson.load("app")
     fits, lines = shown(app, capsys, "zh", 3)
     assert fits is False, "show says False where the required notes do not fit"
-    assert lines == [DEMONSTRATION["zh"].split("\n\n")[2]], (
+    assert lines == [refused_in_words(app, "zh", 3)], (
         "where the required notes do not fit, one line says why, in assemble's words"
     )
+
+
+@pytest.mark.lessons(1, 1)
+@pytest.mark.task("show")
+def test_a_mistake_of_the_program_is_not_told_as_a_refusal(lesson, monkeypatch):
+    app = lesson.load("app")
+
+    def broken(fragments, budget):
+        raise TypeError("a mistake of the program")
+
+    monkeypatch.setattr(app, "assemble", broken)
+    with pytest.raises(TypeError):
+        app.show("en", 20)
+        pytest.fail("show catches a ValueError and no other error: this is a TypeError")
 
 
 @pytest.mark.lessons(1, 1)
@@ -402,7 +423,8 @@ def test_required_notes_that_do_not_fit_are_told_in_one_line(lesson, capsys):
 @pytest.mark.parametrize("lang", DEMONSTRATION)
 def test_the_report_is_the_same_in_each_language(lesson, lang, capsys):
     app = lesson.load("app")
-    blocks = DEMONSTRATION[lang].split("\n\n")[:3]
+    blocks = DEMONSTRATION[lang].split("\n\n")[:2]
+    blocks.append(refused_in_words(app, lang, app.BUDGETS[lang][2]))
     for budget, wanted in zip(app.BUDGETS[lang], blocks, strict=True):
         _, lines = shown(app, capsys, lang, budget)
         assert lines == wanted.split("\n"), f"in {lang}, with a budget of {budget}"

@@ -52,8 +52,11 @@ def sections(lesson, body):
         (["##"], "", "a heading may be empty"),
         (["## ##"], "", "a heading may be empty, also with marks at both ends"),
         (["# Tea\u00a0"], "Tea\u00a0", "only spaces and tabs go, no other white space"),
+        (["# Tea\t#"], "Tea", "a tab may stand before the closing marks, too"),
+        (["# Tea\u00a0#"], "Tea\u00a0#", "a mark stands behind a space or a tab"),
         (["Tea", "==="], "Tea", "the line of === or --- is no text"),
         (["  Tea", " time ", "---"], "Tea time", "all lines above the last are text"),
+        (["Tea\u00a0", "==="], "Tea\u00a0", "only spaces and tabs go, also here"),
         (["# Tea", "==="], "# Tea", "an underlined heading has no marks in front"),
     ],
 )
@@ -233,6 +236,12 @@ ATX = {
 
 @pytest.mark.task("heading_text")
 @pytest.mark.parametrize("line", ATX)
+def test_the_text_of_a_line_with_number_signs(lesson, line):
+    found = lesson.load("parts").heading_text([line])
+    assert found == ATX[line], f"{line!r}: {ATX[line]!r}, not {found!r}"
+
+
+@pytest.mark.parametrize("line", ATX)
 def test_a_line_with_number_signs_is_a_heading(lesson, line):
     assert sections(lesson, f"before\n{line}\nafter") == [
         ("The handbook", "before"),
@@ -286,7 +295,6 @@ SETEXT = {
 }
 
 
-@pytest.mark.task("heading_text")
 @pytest.mark.parametrize("lines", SETEXT)
 def test_a_line_of_equal_signs_or_dashes_may_underline_a_heading(lesson, lines):
     found = [heading for heading, _ in sections(lesson, f"{lines}\n\nafter")]

@@ -234,6 +234,12 @@ def paper(lesson, id="a", **fields):
         ("reader", "reader", "withdrawn", False, "nobody reads what is withdrawn"),
         ("editor", "reader", "withdrawn", False, "nobody reads what is withdrawn"),
         ("editor", "editor", "withdrawn", False, "nobody reads what is withdrawn"),
+        ("reader", "reader", "archived", False, "a status in no list is closed"),
+        ("editor", "editor", "archived", False, "a status in no list is closed"),
+        ("reader", "readers", "published", False, "a role in no list is closed"),
+        ("editor", "readers", "published", False, "a role in no list is closed"),
+        ("guest", "editor", "published", False, "an unknown role reads no more"),
+        ("guest", "reader", "draft", False, "an unknown role reads no more"),
     ],
 )
 def test_role_and_status_together_decide_who_reads(
@@ -331,6 +337,8 @@ def test_visible_keeps_the_order_and_the_documents(lesson, library):
         ({"channel": "home"}, False, "the fact that is given has another value"),
         ({"channel": "Overseas"}, False, "values are compared as they are written"),
         ({"channel": ""}, False, "an empty value is another value"),
+        ({"channel": "over"}, False, "a piece of a value is another value"),
+        ({"channel": "overseas air"}, False, "a longer value is another value"),
     ],
 )
 def test_only_another_value_for_a_given_fact_excludes(lesson, facts, wanted, why):

@@ -13,6 +13,7 @@ import json
 import math
 import random
 import sys
+import unicodedata
 from pathlib import Path
 
 import pytest
@@ -336,6 +337,7 @@ def test_what_a_reader_finds_does_not_depend_on_hidden_documents(
 
 FERRY = "Which ferry carries visitors from the harbour to the sheep market?"
 VILLAGE = "The village has a school, a mill and a bridge over the river. " * 2
+LAKES = "Other words about lakes stand here. "
 SHEARING = (
     f"{SHEEP} The shearer comes from the village with two helpers. The wool is sorted "
     "by colour, packed into sacks and sold at the market in town. Rain stops the work, "
@@ -380,8 +382,36 @@ SHEARING = (
             "enough",
         ),
         (
+            *("Do sheep need salt in winter?", f"{'sheep ' * 4}{VILLAGE}", True),
+            "a word that stands four times in the text counts √4",
+        ),
+        (
+            *("Do sheep need salt in winter?", f"Sheep. {LAKES * 2}", False),
+            "the question counts with the exponent 2/3, the text with 1/3",
+        ),
+        (
+            *(f"{FERRY} Does its captain take children and bicycles?", "Sheep.", False),
+            "the text must have all of the question; the other way round is nothing",
+        ),
+        (
+            *(FERRY, "Sheep. 羊", False),
+            "half of the limit is for a Chinese question, not for a Chinese text",
+        ),
+        (
             *("取消订单后多久收到退款通知？", "退款一般在三到五个工作日内到账。", True),
             "half of the limit is enough for a Chinese question",
+        ),
+        (
+            *("会员多少钱？", "会员每月八欧元，会员家属半价。", True),
+            "where nothing else is asked, pairs with one common character count",
+        ),
+        (
+            *("你是谁？", "你是谁？我是谁？", False),
+            "pairs of two common characters are left out in any case",
+        ),
+        (
+            *("会员可以取消订单吗？", "会员可以来信。我们每月给会员寄海图。", False),
+            "where something else is asked, pairs with a common character are left out",
         ),
         (
             "出国旅行怎样办理护照？",
@@ -428,6 +458,24 @@ def test_evidence_is_what_a_row_has_of_the_question(lesson, question, text, expe
 @given(st.text(), st.text())
 def test_any_text_is_a_legal_question_and_a_legal_row(lesson, question, text):
     assert lesson.load("features").is_evidence(question, text) in (True, False)
+
+
+@pytest.mark.lessons(8)
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("счёт", "счет"),
+        ("Есть ли приём в конце июля?", "Есть ли прием в конце июля?"),
+        ("Where is the refund?", "Ｗｈｅｒｅ　ｉｓ　ｔｈｅ　ｒｅｆｕｎｄ？"),
+        ("Où est le café ?", unicodedata.normalize("NFD", "Où est le café ?")),
+        ("Где замок?", "Где за\u0301мок?"),
+        ("the woollen cap", "the wool\u00adlen cap"),
+        ("STRASSE", "straße"),
+    ],
+)
+def test_the_form_of_a_letter_makes_no_difference_to_evidence(lesson, one, other):
+    features = lesson.load("features").features
+    assert features(one) == features(other) != {}
 
 
 @pytest.mark.lessons(8)

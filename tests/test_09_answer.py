@@ -979,6 +979,23 @@ def test_a_reply_that_keeps_the_rules_comes_back(lesson, value):
             *("cited_refusal", {**REFUSAL, "source_ids": ["S1"]}),
             "a refusal that cites sources contradicts itself",
         ),
+        (
+            *("bad_shape", {**GOOD, "source_ids": "S7", "text": " "}),
+            "of two broken rules the first is named: the form comes before the text",
+        ),
+        (
+            *("bad_text", {**GOOD, "text": " ", "source_ids": ["S7"]}),
+            "of two broken rules the first is named: the text comes before the ids",
+        ),
+        (
+            *("bad_text", {**GOOD, "text": " ", "source_ids": []}),
+            "of two broken rules the first is named: the text comes before the ids",
+        ),
+        (
+            *("unknown_source", {**REFUSAL, "source_ids": ["S7"]}),
+            "of two broken rules the first is named: whether an id was sent comes "
+            "before whether there may be one",
+        ),
     ],
 )
 def test_a_reply_that_breaks_a_rule_is_refused_with_its_reason(

@@ -106,7 +106,7 @@ def test_strong_numbers_are_on_further_sides(lesson, vector):
 @pytest.mark.lessons(9)
 @given(asked=vectors, others=st.lists(vectors, max_size=20))
 def test_all_parts_at_once_are_counted_as_one_by_one(lesson, asked, others):
-    """The parts by how many sides they share for their size, the likely ones first."""
+    """The parts by what they share for their size, the likely ones first."""
     sides = lesson.load("sides")
     wanted = [s + n for s in sides.sides(held(asked)) for n in range(sides.LEVELS)]
     bits: dict[int, int] = {}
@@ -117,10 +117,11 @@ def test_all_parts_at_once_are_counted_as_one_by_one(lesson, asked, others):
             bits[side] = bits.get(side, 0) | 1 << number
         size = len(held(vector))
         sizes[size] = sizes.get(size, 0) | 1 << number
-        if count := len({*wanted} & {*sides.marks(held(vector))}):
+        both = {*wanted} & {*sides.marks(held(vector))}
+        if count := sum(2 ** sides.DIGITS[side % sides.LEVELS] for side in both):
             estimate = count / 2 ** (size / sides.STEPS / 2)
             estimates.setdefault(estimate, set()).add(number)
-    digits = sides.shared(bits.get(side, 0) for side in wanted)
+    digits = sides.shared((side, bits.get(side, 0)) for side in wanted)
     found = [
         {number for number in range(len(others)) if parts >> number & 1}
         for parts in sides.likely(digits, sizes.items())
@@ -133,6 +134,33 @@ def test_all_parts_at_once_are_counted_as_one_by_one(lesson, asked, others):
             assert found[0] <= expected
             expected = expected - found.pop(0)
     assert not found
+
+
+@pytest.mark.lessons(9)
+def test_a_side_is_worth_what_its_numbers_are(lesson):
+    """Sides of a level, with those below it, come near to the usual number there."""
+    sides = lesson.load("sides")
+    assert len(sides.DIGITS) == sides.LEVELS
+    worth = list(itertools.accumulate(2**digit for digit in sides.DIGITS))
+    for value, low, high in zip(
+        worth, (0.5, *sides.STRONG), (*sides.STRONG, 10.0), strict=True
+    ):
+        assert math.sqrt(low) <= value / worth[0] <= 1.1 * math.sqrt(high)
+
+
+@pytest.mark.lessons(9)
+@given(asked=vectors, other=vectors)
+def test_a_cosine_is_that_of_all_numbers_to_the_last_bit(lesson, asked, other):
+    """Whether the file names the places or, where none is 0, leaves them out."""
+    cosine, kept = lesson.load("snapshot").cosine, held(other)
+    places = array("H", [place for place, _ in kept] if len(kept) < len(other) else [])
+    found = cosine(
+        asked,
+        [(chr(place), number) for place, number in held(asked)],
+        places.tobytes(),
+        array("f", [number for _, number in kept]).tobytes(),
+    )
+    assert found == sum(a * b for a, b in zip(asked, other, strict=True))
 
 
 @pytest.mark.lessons(9)
@@ -308,15 +336,25 @@ def test_one_changed_document_writes_its_own_postings_and_block_only(
 
 
 @pytest.mark.lessons(9)
-def test_a_place_that_does_not_exist_is_an_error(lesson):
-    """A damaged vector has a number where the space has no place."""
+def test_a_number_that_does_not_exist_is_an_error(lesson):
+    """A damaged vector has a place and no number that stands there."""
     path = published(lesson, [make(lesson, "a", "the harbour and sheep")])
     with contextlib.closing(sqlite3.connect(path)) as db, db:
-        db.execute("UPDATE embeddings SET places = X'FFFFFFFF'")
-    (vector,) = lesson.load("embeddings").get_embedder().embed(["harbour"])
+        db.execute("UPDATE embeddings SET numbers = X'00000000'")
+    (vector,) = lesson.load("embeddings").get_embedder().embed(["harbour sheep"])
     with (
         pytest.raises(lesson.load("database").StoreError, match=path.name) as caught,
         lesson.load("store").open_snapshot(path) as snapshot,
     ):
         snapshot.nearest(vector, "reader", 3)
     assert caught.value.reason == "bad_file"
+
+
+@pytest.mark.lessons(9)
+@pytest.mark.parametrize("places", ["FFFFFFFF", "00D8", "FFFEFF"])
+def test_a_place_that_does_not_exist_is_near_to_nothing(lesson, places):
+    """Damaged places, also such as no text has, end no question with an error."""
+    path = published(lesson, [make(lesson, "a", "the harbour and sheep")])
+    with contextlib.closing(sqlite3.connect(path)) as db, db:
+        db.execute(f"UPDATE embeddings SET places = X'{places}'")
+    assert nearest(lesson, path, "harbour sheep") == []

@@ -454,13 +454,10 @@ def test_terms_become_common_and_rare_again_as_documents_change(lesson, monkeypa
         if step % 4 == 3:
             check_index(lesson, path, ["fox elk", "owl fox w3", "elk owl"])
             with contextlib.closing(sqlite3.connect(path)) as db:
-                query = "SELECT tops, levels, entries FROM postings"
-                for tops, column, entries in db.execute(query):
-                    expected = lesson.load("postings").levels(entries)
-                    assert (tops, column) == (
-                        expected[0] and bytes(expected[0]),
-                        expected[1],
-                    )
+                query = "SELECT first, tops, levels, entries FROM postings"
+                for *found, entries in db.execute(query):
+                    first, tops, levels = lesson.load("postings").levels(entries)
+                    assert found == [first, tops and bytes(tops), levels]
 
 
 @pytest.mark.lessons(10)
@@ -519,7 +516,7 @@ def test_another_space_is_refused_and_a_rebuild_keeps_the_journal(lesson, monkey
     monkeypatch.setattr(store, "get_embedder", lambda: embedder)
     for change in (
         lambda: store.put(path, make(lesson, "c", "elk")),
-        lambda: store.withdraw(path, "a"),
+        lambda: store.put(path, make(lesson, "a", "The fox runs.")),
         lambda: store.publish(path, [a, b, make(lesson, "c", "elk")]),
     ):
         assert refused(lesson, change) == "other_space"
@@ -535,6 +532,49 @@ def test_another_space_is_refused_and_a_rebuild_keeps_the_journal(lesson, monkey
     check_index(lesson, path, ["fox wakes owl"])
     first = store.publish(new_file(lesson), [a, b])
     assert store.replay(path, 2, new_file(lesson)) == first
+
+
+@pytest.mark.lessons(10)
+@pytest.mark.parametrize("what", ["withdraw", "delete", "purge", "put", "publish"])
+def test_taking_away_needs_no_embedder(lesson, monkeypatch, what):
+    """Where its server does not run, a document is taken away all the same.
+
+    Only a text that has no vector yet asks for it; one that is too long has none, and
+    is no reason to ask when another document goes.
+    """
+    path, store = new_file(lesson), lesson.load("store")
+    embedder = store.get_embedder()
+
+    def short(texts, question=False):
+        vectors = embedder.embed(texts, question)
+        pairs = zip(texts, vectors, strict=True)
+        return [None if "long" in text else vector for text, vector in pairs]
+
+    def unreachable():
+        raise lesson.load("database").StoreError("unreachable", "no server")
+
+    monkeypatch.setattr(store, "get_embedder", lambda: embedder._replace(embed=short))
+    a, b = make(lesson, "a"), make(lesson, "b", "A long owl.")
+    store.publish(path, [a, b])
+    monkeypatch.setattr(store, "get_embedder", unreachable)
+    hidden = dataclasses.replace(a, role="editor")
+    if what == "put":
+        store.put(path, hidden)
+    elif what == "publish":
+        store.publish(path, [hidden, b])
+    else:
+        getattr(store, what)(path, "a")
+    assert bodies(lesson, path, "fox", "reader") == []
+    done = "put" if what == "publish" else what
+    assert entries_of(lesson, path)[-1][0] == done
+    before = index_of(path)
+    assert len(before["vectors"]) == (1 if what in ("put", "publish") else 0)
+    for change in (
+        lambda: store.put(path, make(lesson, "c", "An elk.")),
+        lambda: store.publish(path, [b, make(lesson, "d", "A yak.")]),
+        lambda: store.publish(path, [b], rebuild=True),
+    ):
+        assert refused(lesson, change) == "unreachable" and index_of(path) == before
 
 
 OLDER = """
@@ -929,11 +969,13 @@ class History:
         role = self.rng.choice(ROLES)
         with self.store.open_snapshot(self.path) as snapshot:
             rows = snapshot.search("fox", role, 2)
+            version = snapshot.view_version(role)
         answer = self.lesson.load("answer")
         rows = [dict(row, space="", lexical_rank=1, vector_rank=None) for row in rows]
         as_chosen = getattr(answer, "with_ids", None) or answer.build_context
         sources = answer.as_sources(as_chosen(rows))
         result = {"status": "sources_only", "answer": None, "sources": sources}
+        result["view_version"] = version
         make_receipt = self.lesson.load("receipts").make_receipt
         self.receipts.append((make_receipt(result, role, {}, self.path), role))
 
@@ -1464,6 +1506,27 @@ def test_no_receipt_for_what_has_changed_meanwhile(lesson):
             lesson.load("receipts").make_receipt(result, "reader", {}, path)
 
 
+@pytest.mark.lessons(10)
+@pytest.mark.parametrize("query", ["fox sleeps", "zanzibar"])
+def test_a_receipt_has_the_version_that_the_answer_was_chosen_from(lesson, query):
+    """Not the one of the moment when it is written: a model takes its time."""
+    path, store, receipts = (
+        new_file(lesson),
+        lesson.load("store"),
+        lesson.load("receipts"),
+    )
+    store.publish(path, [make(lesson, "a")])
+    with store.open_snapshot(path) as snapshot:
+        version = snapshot.view_version("reader")
+    result = answered(lesson, path, query)
+    store.put(path, make(lesson, "b", "The fox sleeps in zanzibar."))
+    receipt = receipts.make_receipt(result, "reader", {}, path)
+    assert receipt["view_version"] == version
+    file = lesson.home / "receipt.json"
+    receipts.save_receipt(receipt, file)
+    assert receipts.recheck(file, "reader", path)["same_version"] is False
+
+
 SHELF = st.lists(
     st.tuples(
         st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join),
@@ -1605,19 +1668,20 @@ def test_the_app_counts_a_journal_of_another_form_of_the_tables(lesson, library)
     library.write("a.md", "The fox sleeps.\n")
     env, path = {"LIBRARY": library}, lesson.home / "library.db"
     app(lesson, "--json", "fox", **env)
-    with contextlib.closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA user_version = 10")
-        db.commit()
-    assert ": 1 put" in app(lesson, "--json", "fox", **env).stderr
-    if lesson.load("database").FORMAT == 310:
+    for older in (10, 310):
+        with contextlib.closing(sqlite3.connect(path)) as db:
+            db.execute(f"PRAGMA user_version = {older}")
+            db.commit()
+        assert ": 1 put" in app(lesson, "--json", "fox", **env).stderr
+    if lesson.load("database").FORMAT == 410:
         return
     app(lesson, "--withdraw", "a", **env)
     with contextlib.closing(sqlite3.connect(path)) as db:  # as lesson 10 leaves it
         db.execute("ALTER TABLE parts DROP COLUMN tokenizer")
         db.execute("ALTER TABLE parts DROP COLUMN tokens")
-        db.execute("PRAGMA user_version = 310")
+        db.execute("PRAGMA user_version = 410")
         db.commit()
-    assert ": no change" in app(lesson, "--json", "fox", **env).stderr
+    assert "put" not in app(lesson, "--json", "fox", **env).stderr
     history = lesson.load("store").history(path)
     assert [entry["what"] for entry in history] == ["put", "withdraw"]
 
@@ -1792,6 +1856,66 @@ def test_a_receipt_is_not_overwritten_by_the_app(lesson, library):
     result = app(lesson, "--json", "--receipt", file, "fox", LIBRARY=library)
     assert (result.status, result.json["status"]) == (1, "error")
     assert "mine.json" in result.json["message"] and file.read_bytes() == b"mine"
+
+
+@pytest.mark.lessons(10)
+def test_a_receipt_that_cannot_be_written_is_told_before_anything_is_asked(
+    lesson, library, monkeypatch
+):
+    """An answer takes time, and is worth more than the look at a folder."""
+    library.write("a.md", "The fox sleeps.\n")
+    asked = lambda *_, **__: pytest.fail("it was asked")  # noqa: E731
+    monkeypatch.setattr(lesson.load("app"), "answer", asked)
+    file = lesson.home / "missing" / "r.json"
+    result = app(lesson, "--json", "--receipt", file, "fox", LIBRARY=library)
+    assert (result.status, result.json["status"]) == (1, "error")
+    assert "r.json" in result.json["message"]
+
+
+@pytest.mark.lessons(10)
+@pytest.mark.parametrize(
+    ("query", "status", "reason"),
+    [
+        ("fox sleeps", "quoted", "no_receipt"),
+        ("zanzibar", "no_sources", "nothing_found"),
+    ],
+)
+def test_a_receipt_that_is_not_saved_does_not_cost_the_answer(
+    lesson, library, monkeypatch, query, status, reason
+):
+    """The answer is shown, the failure told, and the exit status is 1."""
+
+    def full(receipt, file):
+        raise OSError(28, "No space left on device", str(file))
+
+    library.write("a.md", "The fox sleeps.\n")
+    monkeypatch.setattr(lesson.load("app"), "save_receipt", full)
+    words = ("--backend", "quotes", "--receipt", lesson.home / "r.json", query)
+    result = app(lesson, "--json", *words, LIBRARY=library)
+    assert result.status == 1 and "No space" in result.stderr
+    assert (result.json["status"], result.json["reason"]) == (status, reason)
+    assert "No space" in result.json["message"]
+    assert len(result.json["sources"]) == (status == "quoted")
+    text = app(lesson, *words, LIBRARY=library)
+    assert text.status == 1 and ("The fox sleeps." in text.stdout) == (
+        status == "quoted"
+    )
+
+
+@pytest.mark.lessons(10)
+def test_a_receipt_names_the_backend_and_limits_that_were_used(lesson, library):
+    """Also where nobody named a backend: the usual one was it."""
+    library.write("a.md", "The fox sleeps.\n")
+    for number, env in enumerate([{}, {"ANSWER_BACKEND": "quotes"}]):
+        file = lesson.home / f"{number}.json"
+        result = app(
+            *(lesson, "--json", "--receipt", file, "fox"),
+            **{"LIBRARY": library, "ANSWER_WINDOW": "5000", **env},
+        )
+        assert result.status == 0, result.stderr
+        kept = json.loads(file.read_bytes())["settings"]
+        assert kept["backend"] == ("quotes" if env else "sources")
+        assert kept["ANSWER_WINDOW"] == "5000" and kept["limit"] == 6
 
 
 @pytest.mark.lessons(10)

@@ -70,6 +70,8 @@ def place(lesson, wanted, words):
         ("addresses", "we keep old addresses", 3, "it may stand at the very end"),
         ("a b", "a a b a b", 1, "where it stands twice, the first place counts"),
         ("a b a c", "a b a b a c", 2, "a false start must not hide the place behind"),
+        ("cafe\u0301 is", "the cafe\u0301 is", 1, "an accent may follow its letter"),
+        ("is \u0301", "it is \u0301 x", 1, "the first word is the one to look at"),
     ],
 )
 def test_the_place_of_words_that_follow_each_other(
@@ -92,6 +94,10 @@ def test_the_place_of_words_that_follow_each_other(
         ("a a b", "b a a", "the words must follow each other"),
         ("", "we keep old addresses", "where no word is wanted, none is found"),
         ("\u0301 is", "the \u0301 is an", "it begins with an accent without a letter"),
+        ("\u0308 is", "the \u0308 is an", "it begins with one of MARKS: two points"),
+        ("\u20dd is", "the \u20dd is an", "it begins with one of MARKS: a circle"),
+        ("\u0301b is", "the \u0301b is an", "its first word begins with one of MARKS"),
+        ("Keep old", "we keep old addresses", "capitals are compared as they stand"),
     ],
 )
 def test_what_stands_nowhere_is_none(lesson, wanted, words, why):
@@ -192,6 +198,7 @@ def test_an_id_that_was_never_sent_proves_nothing(check):
         ("A refund takes one day.", "S1", "quote_not_in_source", "another number"),
         ("two days.", "S2", "too_short", "it has fewer characters than least() says"),
         ("days. Delivery takes two", "S1", "across_parts", "it ends in another part"),
+        (" It takes  one day.\n", "S1", "quote_not_in_source", "another number"),
     ],
 )
 def test_a_rejected_quote_comes_back_with_its_reason(check, quote, cited, reason, why):
@@ -226,3 +233,5 @@ def test_a_place_counts_once(check):
     assert [entry["source_id"] for entry in verified] == ["S2", "S3"], (
         "the same words in two sources are two places"
     )
+    verified, _ = check(DELIVERY, ("Delivery takes two days. Saturdays", "S2"))
+    assert len(verified) == 2, "where one quote is longer, they are two places"

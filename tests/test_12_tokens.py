@@ -268,6 +268,9 @@ def test_no_text_leaves_its_box(lesson):
         "letters stay letters: escapes would cost several times the tokens"
     )
     assert json.loads(rendered.split("\n")[0])["text"] == evil
+    rows = [make_row(1, "low", 0.1), make_row(2, "high", 0.9)]
+    texts = [s["text"] for s in wire.parse_context(wire.render_context("q", rows))[1]]
+    assert texts == ["low", "high"], "the rows keep the order in which they come"
 
 
 @pytest.mark.lessons(12)
@@ -310,6 +313,18 @@ def test_what_does_not_fit_is_passed_over_and_the_next_is_tried(lesson):
     )
     assert context.pack("q", rows[1:2], plain, 500, 10)["selected"] == [], (
         "the first row is no exception: it is larger than the room"
+    )
+
+
+@pytest.mark.lessons(12, 12)
+@pytest.mark.task("pack_tokens")
+def test_the_order_of_the_rows_is_kept(lesson):
+    """From lesson 13 on the strategies have an order of their own."""
+    rising = [make_row(1, "x", 0.1), make_row(2, "y", 0.9)]
+    plain = lesson.load("tokens").ByteBPE([])
+    result = lesson.load("context").pack("q", rising, plain, 2000, 10)
+    assert result["selected"] == rising, (
+        "the rows come ranked: their order is kept, whatever their scores"
     )
 
 
@@ -722,3 +737,21 @@ def test_the_journal_of_an_earlier_lesson_is_kept(lesson, shelf):
     lesson.run("--rebuild", LIBRARY=shelf)
     assert lesson.run("--json", QUESTION, LIBRARY=shelf).json == fresh
     assert lesson.run("--json", "tea", LIBRARY=shelf).json["status"] == "no_sources"
+
+
+@pytest.mark.lessons(12)
+@pytest.mark.parametrize("older", ["lesson-10", "lesson-11"])
+def test_the_journal_of_an_earlier_lesson_needs_no_folder(lesson, shelf, older):
+    """What the file tells is told by this lesson too, when the folder is gone."""
+    app = [sys.executable, str(COURSE / older / "app.py")]
+    env = lesson.environment(LIBRARY=shelf)
+    subprocess.run([*app, "--rebuild"], env=env, check=True, capture_output=True)
+    receipt = lesson.home / "receipt.json"
+    for words in (["--receipt", receipt, QUESTION], ["--history"]):
+        told = subprocess.run(
+            [*app, "--json", *words], env=env, check=True, capture_output=True
+        )
+    gone = lesson.home / "gone"
+    history = lesson.run("--json", "--history", LIBRARY=gone)
+    assert history.status == 0 and history.json == json.loads(told.stdout)
+    assert lesson.run("--json", "--recheck", receipt, LIBRARY=gone).json["same_version"]

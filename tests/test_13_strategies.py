@@ -257,6 +257,10 @@ def test_head_stops_and_rank_goes_on(lesson):
     assert names(pack(lesson, rows, room, "rank")) == ["d3", "d1"], (
         "rank goes on behind a row that does not fit"
     )
+    one = cost(lesson, rows[:1])
+    assert len(names(pack(lesson, [rows[0], rows[2]], one, "rank"))) == 1, (
+        "each of the two fits alone, but not both: the whole wire counts"
+    )
 
 
 @pytest.mark.lessons(13)
@@ -356,6 +360,22 @@ def test_a_timetable_cut_in_half_loses_exactly_what_was_cut_off(lesson):
             f"a line that the cut left whole is a fact: {body!r}"
         )
         assert got == lines[:whole], f"the line that was cut is no fact: {body!r}"
+
+
+@pytest.mark.lessons(13)
+@pytest.mark.task("whole_lines")
+@pytest.mark.parametrize(
+    ("body", "expected", "why"),
+    [
+        ("a\n\nb", ["a", "", "b"], "blank lines are lines: claims name their number"),
+        (" a \n\tb", [" a ", "\tb"], "lines are returned as they are"),
+        ("a\u2028b\fc", ["a\u2028b\fc"], "only a newline ends a line"),
+        ("a\n", ["a", ""], "lines are what stands between newlines"),
+    ],
+)
+def test_lines_are_what_stands_between_newlines(lesson, body, expected, why):
+    given = lesson.load("cuts").whole_lines(make_row(1, body))
+    assert given == expected, f"{body!r}: {why}: {expected}, not {given}"
 
 
 @pytest.mark.lessons(13)

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,18 @@ from exercises import find_function, is_empty, reference
 from manifest import Course, CourseError, Exercise, Lesson
 from parsing import parse
 from spelling import prose
+from step import is_of_a_lesson
 
+NOT_UTF_8 = """\
+Python cannot read {name}: {name} is not saved as UTF-8.
+    Save it again as UTF-8; many editors ask for the encoding under "Save as"."""
+ENDLESS = """\
+no end after {seconds} seconds: this looks like an endless loop. \
+Does every loop come nearer to its end each time round?"""
+ENDED = """\
+Python itself ended in the middle of this test (exit status {status}). \
+Does something end the whole program, as os._exit() and KeyboardInterrupt do?"""
+OUT_OF_TIME = "all tests together took more than {seconds} seconds"
 TEST_SECONDS = 20  # one test may take so long; then it counts as an endless loop
 ALL_SECONDS = 300  # all tests of a lesson together
 WATCH_SECONDS = 0.5  # between two looks at the files with --watch
@@ -112,7 +124,9 @@ def looked_at(lesson: Lesson, exercise: Exercise, folder: Path) -> Verdict:
 
 
 def parsed(path: Path) -> ast.Module:
-    return parse(path.read_bytes())
+    """The syntax tree of a file, decoded as Python does before it runs it."""
+    with tokenize.open(path) as file:
+        return parse(file.read())
 
 
 def calls(node: ast.AST, name: str) -> bool:
@@ -127,7 +141,14 @@ def calls(node: ast.AST, name: str) -> bool:
 def syntax_problem(path: Path) -> str:
     """What Python cannot read in a file, in plain words; "" if it can."""
     try:
-        parsed(path)
+        with tokenize.open(path) as file:
+            source = file.read()
+    except (SyntaxError, UnicodeDecodeError):
+        return NOT_UTF_8.format(name=path.name)
+    if "\0" in source:  # UTF-16 of plain ASCII
+        return NOT_UTF_8.format(name=path.name)
+    try:
+        parse(source)
     except SyntaxError as error:
         line = (error.text or "").strip()
         shown = f"\n    {line}" if line else ""
@@ -135,14 +156,15 @@ def syntax_problem(path: Path) -> str:
             f"Python cannot read {path.name}, line {error.lineno}: {error.msg}{shown}\n"
             "    Often the mistake is one line above: a bracket, a quote or a colon."
         )
-    except ValueError as error:
-        return f"Python cannot read {path.name}: {error}"
+    except (ValueError, RecursionError, MemoryError) as error:
+        return f"Python cannot read {path.name}: {error or 'it is nested too deeply'}"
     return ""
 
 
 def unreadable(folder: Path) -> str:
     """The first file of the folder that is no Python, since nothing runs then."""
-    problems = (syntax_problem(path) for path in sorted(folder.glob("*.py")))
+    paths = [path for path in sorted(folder.glob("*.py")) if is_of_a_lesson(path.name)]
+    problems = (syntax_problem(path) for path in paths if path.is_file())
     return next((problem for problem in problems if problem), "")
 
 
@@ -193,20 +215,36 @@ def run_tests(
         }
         deadline = time.monotonic() + ALL_SECONDS * len(folders)
         output = ""
+        ended: dict[str, str] = {}  # why the tests that began did not end
         # A test that hangs ends the process; the next one goes on behind it.
         while time.monotonic() < deadline:
             before = len(read_record(record))
             status, output = run_apart(
                 command, course.root, os.environ | settings | env, deadline
             )
-            if status in (0, 1, 5) and not unfinished(read_record(record)):
+            stopped = [
+                line["test"]
+                for line in unfinished(read_record(record))
+                if line["test"] not in ended
+            ]
+            if status in (0, 1, 5) and not stopped:
                 break
             if len(read_record(record)) == before:
                 break
+            ended |= dict.fromkeys(stopped, why_it_ended(record, status, deadline))
         lines = read_record(record)
         if not lines and status != 5:
             raise CourseError(f"the tests cannot be run:\n{output[-2000:]}")
-        return finished(lines)
+        return finished(lines, ended)
+
+
+def why_it_ended(record: Path, status: int, deadline: float) -> str:
+    """Why the last test did not end; the record was written when it began."""
+    if time.time() - record.stat().st_mtime >= TEST_SECONDS:
+        return ENDLESS.format(seconds=TEST_SECONDS)
+    if time.monotonic() >= deadline:
+        return OUT_OF_TIME.format(seconds=ALL_SECONDS)
+    return ENDED.format(status=status)
 
 
 def judging_files(root: Path, names: list[str]) -> list[str]:
@@ -272,19 +310,14 @@ def unfinished(lines: list[dict]) -> list[dict]:
     return [line for line in began if line["test"] not in ended]
 
 
-def finished(lines: list[dict]) -> list[dict]:
-    """One record per test, in their order; one that never ended is an endless loop."""
-    endless = {line["test"] for line in unfinished(lines)}
-    message = (
-        f"no end after {TEST_SECONDS} seconds: this looks like an endless loop. "
-        "Does every loop come nearer to its end each time round?"
-    )
+def finished(lines: list[dict], ended: dict[str, str]) -> list[dict]:
+    """One record per test, in their order; one that never ended has failed."""
     return [
-        line | {"outcome": "failed", "message": message}
-        if line["test"] in endless
+        line | {"outcome": "failed", "message": ended[line["test"]]}
+        if line["outcome"] == "began"
         else line
         for line in lines
-        if line["outcome"] != "began" or line["test"] in endless
+        if line["outcome"] != "began" or line["test"] in ended
     ]
 
 

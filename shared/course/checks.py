@@ -10,6 +10,7 @@ import contextlib
 import io
 import os
 import re
+import stat
 import sys
 import tokenize
 from collections.abc import Iterator
@@ -26,6 +27,8 @@ from step import (
     changed_lines,
     contents,
     declaration,
+    is_leftover,
+    is_of_an_editor,
     read,
     size,
     step_of,
@@ -53,6 +56,7 @@ def verify(
     lessons = [lesson for lesson in lessons if lesson.folder.is_dir()]
     for lesson in lessons:
         faults += sealed(course, lesson)
+        faults += plain(course, lesson)
         faults += small(course, lesson)
         faults += exercises_fit(lesson)
         faults += chapter(course, lesson)
@@ -108,6 +112,45 @@ def sealed(course: Course, lesson: Lesson) -> Iterator[str]:
     if faults:
         command = f"python3 shared/course verify --seal {lesson.number:02}"
         yield f"{lesson.name}: `{command}` prints what would have to be declared"
+
+
+def plain(course: Course, lesson: Lesson) -> Iterator[str]:
+    """No difference that the manifest cannot declare, since no piece shows it."""
+    # Where files have no modes, the manifest seems to be executable too.
+    has_modes = not is_executable(course.root / MANIFEST)
+    if lesson.folder.is_symlink():
+        yield f"{lesson.name}: is a link, no folder of its own"
+    for path in everything_in(lesson.folder):
+        where = f"{lesson.name}/{path.relative_to(lesson.folder).as_posix()}"
+        if path.is_symlink():
+            yield f"{where}: is a link, no file of its own"
+        elif is_of_an_editor(path.name):
+            yield f"{where}: is hidden or a copy of an editor, no file of a lesson"
+        elif has_modes and path.is_file() and is_executable(path):
+            yield f"{where}: is executable; chmod -x takes that away"
+    for name, source in contents(lesson.folder).items():
+        lines = source.split("\n")
+        for number, line in enumerate(lines, start=1):
+            if line != line.rstrip():
+                what = "the line ends with a carriage return or a blank"
+                yield f"{lesson.name}/{name}:{number}: {what}"
+                break  # they may all do so
+        if source and (lines[-1] or not lines[-2]):
+            yield f"{lesson.name}/{name}: the last line has no end, or is blank"
+
+
+def everything_in(folder: Path) -> Iterator[Path]:
+    """Files, folders and links, without what running and checking leaves behind."""
+    for place, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not is_leftover(name)]
+        for name in sorted([*folders, *names]):
+            if not is_leftover(name):
+                yield Path(place, name)
+        folders[:] = [name for name in folders if not is_of_an_editor(name)]
+
+
+def is_executable(path: Path) -> bool:
+    return bool(path.stat().st_mode & stat.S_IXUSR)
 
 
 def compared(where: str, declared: Change, actual: Change) -> Iterator[str]:

@@ -24,7 +24,15 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def work_folder(course: Course, lesson: Lesson) -> Path:
-    return course.root / WORK / lesson.name
+    return work_place(course) / lesson.name
+
+
+def work_place(course: Course) -> Path:
+    """The folder of all learner's copies; CourseError where a file has its name."""
+    place = course.root / WORK
+    if place.exists() and not place.is_dir():
+        raise CourseError(f"{WORK} is no folder: move it away or give it another name")
+    return place
 
 
 def find_function(tree: ast.Module, name: str) -> Function | None:
@@ -182,7 +190,7 @@ def carry(kept: dict[tuple[str, str], Path], target: Path) -> Iterator[str]:
         try:
             mine = path.read_text(encoding="utf-8")
             node = find_function(parse(mine), function)
-        except (SyntaxError, UnicodeDecodeError):
+        except (SyntaxError, ValueError):
             yield f"not kept: {function}, since Python cannot read your {where}"
             continue
         if node is None or is_empty(node):
@@ -250,12 +258,12 @@ def reset(course: Course, lesson: Lesson, task: str | None) -> Iterator[str]:
     exercise = lesson.exercise(task)
     if not exercise.is_emptied:
         raise CourseError(f"{task} is answered in words; there is nothing to reset")
-    shutil.copytree(target, old)
+    shutil.copytree(target, old, symlinks=True)
     path = target / exercise.file
     try:
         source = path.read_text(encoding="utf-8")
         text = emptied(source, exercise.function)
-    except (OSError, SyntaxError, UnicodeDecodeError, CourseError) as error:
+    except (OSError, SyntaxError, ValueError, CourseError) as error:
         raise CourseError(
             f"{path.name} cannot be read any more ({error}); reset the whole lesson: "
             f"python3 shared/course reset {lesson.number:02}"
@@ -268,7 +276,7 @@ def reset(course: Course, lesson: Lesson, task: str | None) -> Iterator[str]:
 def hint(course: Course, lesson: Lesson, task: str) -> Iterator[str]:
     """The next hint of an exercise.  Which were shown is kept in the work folder."""
     exercise = lesson.exercise(task)
-    path = course.root / WORK / PROGRESS
+    path = work_place(course) / PROGRESS
     shown = read_progress(path)
     key = f"{lesson.number:02} {task}"
     number = shown.get(key, 0)
@@ -287,10 +295,13 @@ def hint(course: Course, lesson: Lesson, task: str) -> Iterator[str]:
 
 
 def read_progress(path: Path) -> dict[str, int]:
+    """How many hints were shown; what someone edited in the file counts as none."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return {}  # nothing shown yet, or a file that someone edited
+        return {}
+    items = data.items() if isinstance(data, dict) else ()
+    return {key: n for key, n in items if type(n) is int and n >= 0}
 
 
 def solution(lesson: Lesson, task: str) -> Iterator[str]:

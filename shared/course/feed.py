@@ -8,13 +8,14 @@ is the common ancestor, the new one our side, the later lesson's file the other 
 from __future__ import annotations
 
 import difflib
+import os
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import testing
 from manifest import Course, CourseError, Lesson
-from step import files_of
+from step import files_of, is_of_a_lesson
 
 OURS, THEIRS = "the fix", "this lesson"
 
@@ -30,6 +31,9 @@ class Plan:
 def feed(course: Course, source: Lesson, since: str, dry_run: bool, test: bool) -> int:
     """Carry the change on, lesson by lesson; 1 where it stopped early."""
     old = committed(course.root, source, since)
+    for name in old:
+        if (source.folder / name).is_symlink():  # or it would count as removed
+            raise CourseError(f"{source.name}/{name} is a link; feed carries files")
     new = {
         name: (source.folder / name).read_bytes() for name in files_of(source.folder)
     }
@@ -75,11 +79,11 @@ def passes(course: Course, lesson: Lesson) -> bool:
 def committed(root: Path, lesson: Lesson, since: str) -> dict[str, bytes]:
     """The lesson's files as they are in a commit; CourseError for an unknown one."""
     listing = git(root, "ls-tree", "-r", "-z", "--name-only", since, f"{lesson.name}/")
-    names = [name for name in listing.decode("utf-8").split("\0") if name]
+    names = [name for name in os.fsdecode(listing).split("\0") if name]
     found = {}
     for name in names:
         short = name.removeprefix(f"{lesson.name}/")
-        if short != "README.md":
+        if short != "README.md" and all(map(is_of_a_lesson, short.split("/"))):
             found[short] = git(root, "show", f"{since}:./{name}")
     return found
 
@@ -139,7 +143,10 @@ def merge(base: bytes, ours: bytes, theirs: bytes) -> tuple[bytes, str]:
     Both sides' changes to the base are put side by side; where they touch the same
     lines (or meet without a line between them) and differ, that is a conflict.
     """
-    a, b, c = (data.decode("utf-8").split("\n") for data in (base, ours, theirs))
+    a, b, c = (
+        data.decode("utf-8", "surrogateescape").split("\n")
+        for data in (base, ours, theirs)
+    )
     merged: list[str] = []
     conflicts: list[str] = []
     done = 0
@@ -154,7 +161,8 @@ def merge(base: bytes, ours: bytes, theirs: bytes) -> tuple[bytes, str]:
             conflicts += [f"<<<<<<< {OURS} (line {start + 1} before it)", *mine]
             conflicts += ["=======", *yours, f">>>>>>> {THEIRS}"]
     merged += a[done:]
-    return "\n".join(merged).encode("utf-8"), "\n".join(conflicts)
+    text = "\n".join(merged)
+    return text.encode("utf-8", "surrogateescape"), "\n".join(conflicts)
 
 
 def joined(

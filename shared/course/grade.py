@@ -8,6 +8,7 @@ A broken one gets its points, mostly none, and never stops the others.
 from __future__ import annotations
 
 import ast
+import contextlib
 import csv
 import hashlib
 import os
@@ -25,9 +26,11 @@ import testing
 from exercises import find_function, is_empty, reference
 from manifest import Course, CourseError, Lesson
 from parsing import parse
+from step import files_of, is_of_a_lesson
 
 MEMORY = 2 * 1024**3  # bytes of address space for one submission
 GUARD = Path(__file__).resolve().parent / "guard"
+UNREADABLE = (OSError, SyntaxError, ValueError, RecursionError, MemoryError)
 SIZE_LIMIT = 20 * 1024**2  # bytes of one file that is copied from a submission
 
 
@@ -56,13 +59,13 @@ def submissions(lesson: Lesson, folders: list[Path]) -> dict[str, Path | None]:
         if not folder.is_dir():
             raise CourseError(f"there is no folder {folder}")
         if has_files(lesson, folder):
-            found[unused_name(found, folder.resolve().name)] = folder
+            found[unused_name(found, folder.resolve())] = folder
             continue
         children = sorted(each for each in folder.iterdir() if is_submission(each))
         if not children:
-            found[unused_name(found, folder.resolve().name)] = None
+            found[unused_name(found, folder.resolve())] = None
         for child in children:
-            found[unused_name(found, child.name)] = shallowest(lesson, child)
+            found[unused_name(found, child)] = shallowest(lesson, child)
     return found
 
 
@@ -71,12 +74,24 @@ def is_submission(path: Path) -> bool:
     return path.is_dir() and not hidden and not path.is_symlink()
 
 
-def unused_name(found: dict[str, Path | None], name: str) -> str:
+def unused_name(found: dict[str, Path | None], folder: Path) -> str:
+    """The name of a folder as it can be printed, with a number if it is taken."""
+    name = printable(folder.name)
     number, unused = 1, name
     while unused in found:
         number += 1
         unused = f"{name} ({number})"
     return unused
+
+
+def printable(text: str) -> str:
+    """A text with line ends, escape sequences and what is no UTF-8 spelt out."""
+    return "".join(
+        each
+        if each.isprintable() or unicodedata.category(each) == "Zs"
+        else ascii(each)[1:-1]
+        for each in text
+    )
 
 
 def has_files(lesson: Lesson, folder: Path) -> bool:
@@ -137,25 +152,32 @@ def graded(course: Course, lesson: Lesson, name: str, folder: Path | None) -> Gr
                 "TMP": place,
             }
             return Grade(name, folder, check.check(course, lesson, copy, env))
-    except (CourseError, OSError, ValueError, RecursionError, MemoryError) as error:
+    except (CourseError, *UNREADABLE) as error:
         return Grade(name, folder, note=f"could not be checked: {error}")
 
 
 def copied(lesson: Lesson, folder: Path, copy: Path) -> None:
     """The lesson with the submission's Python files over it.
 
-    What a student left out is there then, and nothing else of the folder counts.
+    What a student left out is there then, and nothing else of the folder counts.  A
+    file with an exercise is the student's or is missing, never the lesson's own.
     """
-    shutil.copytree(lesson.folder, copy, ignore=shutil.ignore_patterns("library.db*"))
-    for exercise in lesson.exercises:
-        if exercise.is_emptied and not (folder / exercise.file).is_file():
-            (copy / exercise.file).unlink(missing_ok=True)
+    asked = {exercise.file for exercise in lesson.exercises if exercise.is_emptied}
+    given = {name: lesson.folder / name for name in files_of(lesson.folder)}
+    sources = {name: path for name, path in given.items() if name not in asked}
     for path in folder.rglob("*.py"):
-        ordinary = path.is_file() and not path.is_symlink()
-        if ordinary and path.stat().st_size <= SIZE_LIMIT:
-            place = copy / path.relative_to(folder)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, place)
+        if is_ordinary(path):
+            sources[path.relative_to(folder).as_posix()] = path
+    copy.mkdir()
+    for name, path in sources.items():
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, copy / name)
+
+
+def is_ordinary(path: Path) -> bool:
+    """Whether a file of a submission counts: no link, not hidden, not too large."""
+    is_own = path.is_file() and not path.is_symlink() and is_of_a_lesson(path.name)
+    return is_own and path.stat().st_size <= SIZE_LIMIT
 
 
 def fingerprint(lesson: Lesson, folder: Path) -> str:
@@ -171,12 +193,10 @@ def fingerprint(lesson: Lesson, folder: Path) -> str:
             parse(reference(lesson, exercise.file)), exercise.function
         )
         original.append(plain(theirs))
-        try:
-            tree = parse((folder / exercise.file).read_bytes())
-        except (OSError, SyntaxError, ValueError, RecursionError):
-            own.append("")
-            continue
-        mine = find_function(tree, exercise.function)
+        path, mine = folder / exercise.file, None
+        if is_ordinary(path):
+            with contextlib.suppress(*UNREADABLE):
+                mine = find_function(check.parsed(path), exercise.function)
         own.append("" if mine is None or is_empty(mine) else plain(mine))
     if not any(own) or own == original:
         return ""
@@ -237,7 +257,7 @@ def points_of(tasks: list[str], each: Grade) -> list[float]:
 def note_of(each: Grade) -> str:
     """The first thing that kept a submission from being tested."""
     problems = [verdict.problem for verdict in each.verdicts if verdict.problem]
-    return each.note or (problems[0].split("\n")[0] if problems else "")
+    return printable(each.note or (problems[0].split("\n    ")[0] if problems else ""))
 
 
 def write_csv(path: Path, lesson: Lesson, grades: list[Grade]) -> None:

@@ -1,7 +1,7 @@
 """`diff --html`: a step as one self-contained page, side by side.
 
-Changed words are marked; on a narrow screen the new lines stand below the old ones;
-the page prints without its colours getting lost.
+Changed words are marked; on a narrow screen the new lines of a block stand below all
+its old ones; the page prints without its colours getting lost.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import html
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 from manifest import Course, Lesson
 from show import changed_files
@@ -46,8 +47,10 @@ tr.gap td { color: var(--quiet); text-align: center;
   border-block: 1px solid var(--line); }
 @media (max-width: 720px) {
   col { display: none; }
-  table, tbody, tr { display: block; }
-  tr { display: grid; grid-template-columns: 3.2rem 1fr; }
+  table { display: block; }
+  tbody { display: grid; grid-template-columns: 3.2rem minmax(0, 1fr); }
+  tr { display: contents; }
+  tr.changed td.new { order: 1; }
   tr.same td.old, td.none, tr.gap td.n { display: none; }
   tr.gap td { grid-column: 1 / -1; }
 }
@@ -55,7 +58,7 @@ tr.gap td { color: var(--quiet); text-align: center;
   body { max-width: none; padding: 0; font-size: 11px; }
   table { font-size: 8.5px; }
   td { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
-  tr { break-inside: avoid; }
+  tr, td { break-inside: avoid; }
   nav { display: none; }
 }
 """
@@ -102,13 +105,17 @@ def file_table(before: Lesson, after: Lesson, name: str, index: int) -> str:
         else []
         for lesson in (before, after)
     )
-    rows = "\n".join(row(line) for line in rows_of(old, new))
+    # A block of changed lines is a body: a narrow screen puts its new lines last.
+    bodies = "\n".join(
+        "<tbody>\n" + "\n".join(map(row, block)) + "\n</tbody>"
+        for _, block in groupby(rows_of(old, new), key=lambda line: line.kind)
+    )
     state = "" if old and new else " (new)" if new else " (gone)"
     one_sided = ' class="one"' if state else ""
     columns = '<col class="n"><col>' * (1 if state else 2)
     return (
         f'<h2 id="f{index}">{html.escape(name)}{state}</h2>\n'
-        f"<table{one_sided}>{columns}<tbody>\n{rows}\n</tbody></table>"
+        f"<table{one_sided}>{columns}\n{bodies}\n</table>"
     )
 
 

@@ -20,11 +20,15 @@ NAMELESS = ("docstring", "imports", "main block", "statements", "comments", "ord
 
 @dataclass
 class Piece:
-    """One piece: its source and the line it begins on (from 1, comments included)."""
+    """One piece: its source and the line it begins on (from 1, comments included).
+
+    `blanks` are the blank lines before it, or before each part of it.
+    """
 
     name: str
     text: str
     line: int
+    blanks: list[int]
 
 
 def pieces(source: str) -> dict[str, Piece]:
@@ -47,15 +51,18 @@ def add(
     found: dict[str, Piece], name: str, lines: list[str], start: int, end: int
 ) -> None:
     """Add the lines from `start` (from 0) up to `end`; pieces of one name join."""
+    blanks = -start
     while start < end and not lines[start].strip():
         start += 1
+    blanks += start
     text = "\n".join(line.rstrip() for line in lines[start:end]).rstrip()
     if not text:
         return
     if name in found:
         found[name].text += "\n" + text
+        found[name].blanks.append(blanks)
     else:
-        found[name] = Piece(name, text, start + 1)
+        found[name] = Piece(name, text, start + 1, [blanks])
 
 
 def add_class(
@@ -104,7 +111,12 @@ def compare(file: str, old: str | None, new: str | None) -> Change | None:
     added = [name for name in after if name not in before]
     removed = [name for name in before if name not in after]
     common = [name for name in after if name in before]
-    changed = [name for name in common if after[name].text != before[name].text]
+    changed = [
+        name
+        for name in common
+        if after[name].text != before[name].text
+        or after[name].blanks != before[name].blanks
+    ]
     if common != [name for name in before if name in after]:
         changed.append("order")
     return Change(

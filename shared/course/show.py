@@ -11,6 +11,7 @@ from pathlib import Path
 from generated import size_in_words
 from manifest import Course, Lesson
 from pieces import compare
+from spelling import prose
 from step import contents, in_reading_order, read, step_of
 
 COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[36m", "=": "\x1b[1m"}
@@ -24,8 +25,8 @@ def list_lessons(course: Course) -> Iterator[str]:
             continue
         files = ", ".join(change.file for change in step_of(course, lesson))
         yield f"{lesson.number:02}  {lesson.title}"
-        yield f"    {lesson.idea}"
-        yield f"    {files} ({size_in_words(course, lesson)})"
+        yield prose(lesson.idea, indent=4)
+        yield prose(f"{files} ({size_in_words(course, lesson)})", indent=4)
 
 
 def changed_files(

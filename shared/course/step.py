@@ -22,17 +22,31 @@ LEFTOVERS |= {".hypothesis", ".DS_Store"}
 
 
 def files_of(folder: Path) -> list[str]:
-    """All files of a lesson but its chapter, as relative POSIX paths, sorted."""
+    """All files of a lesson but its chapter, as relative POSIX paths, sorted.
+
+    Links and what an editor keeps beside a file are none; `verify` refuses them.
+    """
     found = []
     for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not is_leftover(name)]
-        found += [Path(place, name) for name in names if not is_leftover(name)]
-    relative = (path.relative_to(folder).as_posix() for path in found)
+        folders[:] = [name for name in folders if is_of_a_lesson(name)]
+        found += [Path(place, name) for name in names if is_of_a_lesson(name)]
+    regular = [path for path in found if path.is_file() and not path.is_symlink()]
+    relative = (path.relative_to(folder).as_posix() for path in regular)
     return sorted(name for name in relative if name != "README.md")
 
 
+def is_of_a_lesson(name: str) -> bool:
+    return not is_leftover(name) and not is_of_an_editor(name)
+
+
 def is_leftover(name: str) -> bool:
-    return name in LEFTOVERS or name.startswith("library.db") or name.endswith(".pyc")
+    is_database = name == "library.db" or name.startswith("library.db-")
+    return is_database or name in LEFTOVERS or name.endswith(".pyc")
+
+
+def is_of_an_editor(name: str) -> bool:
+    """Whether a file is hidden, as .app.py.swp, or a copy, as app.py~."""
+    return name.startswith((".", "#")) or name.endswith("~")
 
 
 def read(path: Path) -> str:

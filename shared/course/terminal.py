@@ -40,7 +40,7 @@ def copy_of(root: Path) -> Iterator[Path]:
         prefix="course-", ignore_cleanup_errors=True
     ) as name:
         copy = Path(name).resolve() / "course"
-        shutil.copytree(root, copy, ignore=NOT_COPIED)
+        shutil.copytree(root, copy, ignore=NOT_COPIED, ignore_dangling_symlinks=True)
         yield copy
 
 

@@ -372,12 +372,13 @@ Example:
 def grade_(course: Course, options: argparse.Namespace) -> int:
     lesson = course.lesson(options.lesson)
     grades = grade.grade(course, lesson, options.folders)
+    say(grade.table(lesson, grades))
     if options.csv:
         try:
             grade.write_csv(options.csv, lesson, grades)
         except OSError as error:
             raise CourseError(f"the table cannot be written: {error}") from error
-    return say(grade.table(lesson, grades))
+    return 0
 
 
 def grade_arguments(parser: argparse.ArgumentParser) -> None:
@@ -395,7 +396,8 @@ Checks the work of a whole class. A DIR with the lesson's files is one submissio
 of another DIR each folder in it is one, and the files may lie deeper. Every
 submission runs apart from the others, with limits of time and memory and without
 network, and gets from 0 to 1 point per exercise, the share of tests that pass.
-Submissions with the same solutions are named.
+Submissions with the same solutions are named. A link or a file of more than 20 MB
+counts as missing.
 
   --csv FILE   write the table for a spreadsheet too
 
@@ -503,6 +505,12 @@ def main(arguments: list[str], find_course: Callable[[Path | None], Course]) -> 
         return verb.run(find_course(options.root), options)
     except CourseError as error:
         print(as_typed(str(error)), file=sys.stderr)
+        return 1
+    except BrokenPipeError:
+        raise  # for __main__.py: nobody reads on
+    except OSError as error:
+        reason = f"{error.filename}: {error.strerror}" if error.filename else error
+        print(reason, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)

@@ -1,6 +1,7 @@
 """`start`, `check`, `hint`, `solution`, `reset`: what a learner meets."""
 
 import ast
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -336,3 +337,137 @@ def test_keep_leaves_out_what_is_not_solved_or_not_readable(made):
     output = made.run("start", "03", "--keep")[1]
     assert "not kept: greet, since Python cannot read your lesson-02" in output
     assert made.read("work/lesson-03/greet.py") == reference
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        f"{RIGHT}  # Привет\n".encode("cp1251"),
+        f"{RIGHT}  # Привет\n".encode("utf-16"),
+        f"{RIGHT}  # Hello\n".encode("utf-16-le"),
+    ],
+)
+def test_check_says_which_file_is_not_saved_as_utf_8(classroom, data):
+    classroom.run("start", "02")
+    path = classroom.root / "work" / "lesson-02" / "greet.py"
+    head = '"""How a greeting is made."""\n\n\ndef greet(name: str) -> str:\n'
+    path.write_bytes(head.encode("utf-16-le" if b"\0" in data else "utf-8") + data)
+    status, output = classroom.run("check", "02")
+    assert status == 1
+    assert "greet.py is not saved as UTF-8" in output
+    assert "line None" not in output
+
+
+def test_check_accepts_what_python_accepts(classroom):
+    """A file may begin with a byte-order mark, or say how it is encoded."""
+    classroom.run("start", "02")
+    path = classroom.root / "work" / "lesson-02" / "greet.py"
+    text = f"def greet(name: str) -> str:  # Привет\n{RIGHT}\n"
+    path.write_bytes(text.encode("utf-8-sig"))
+    assert classroom.run("check", "02")[0] == 0
+    path.write_bytes(f"# coding: cp1251\n{text}".encode("cp1251"))
+    assert classroom.run("check", "02")[0] == 0
+
+
+@pytest.mark.parametrize("deed", ["import os; os._exit(0)", "raise KeyboardInterrupt"])
+def test_check_knows_an_end_from_an_endless_loop(classroom, deed):
+    classroom.run("start", "02")
+    solve(classroom, f"    if name:\n        {deed}\n{RIGHT}")
+    status, output = classroom.run("check", "02")
+    assert status == 1
+    assert "not yet (1 of 2 tests pass)" in output
+    assert "endless loop" not in output
+    assert "Python itself ended in the middle of this test" in output.replace(
+        "\n      ", " "
+    )
+
+
+LEFT_BY_EDITORS = (".greet.py.swp", "greet.py~", "#greet.py#", ".vscode/settings.json")
+
+
+@pytest.mark.parametrize("name", LEFT_BY_EDITORS)
+def test_files_of_editors_belong_to_no_lesson(repository, name):
+    made = repository
+    made.write(f"lesson-02/{name}", "b0VIM\n")
+    for arguments in (["list"], ["diff", "01", "02"], ["start", "02"]):
+        status, output = made.run(*arguments)
+        assert status == 0 and name not in output
+    assert "nothing to carry" in made.run("feed", "02", "--no-test")[1]
+    assert not (made.root / "work" / "lesson-02" / name).exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+@pytest.mark.parametrize("name", [".#greet.py", "lock.py"])
+def test_a_link_that_leads_nowhere_stops_nothing(classroom, name):
+    """Emacs keeps such a one beside a file that is not saved yet."""
+    (classroom.root / "lesson-02" / name).symlink_to("ann@example.4711:1700000000")
+    for arguments in (["list"], ["diff", "01", "02"], ["start", "02"]):
+        status, output = classroom.run(*arguments)
+        assert status == 0 and name not in output
+    own = classroom.root / "work" / "lesson-02"
+    (own / name).symlink_to("ann@example.4711:1700000000")
+    solve(classroom, RIGHT)
+    assert classroom.run("check", "02")[0] == 0
+    status, output = classroom.run("grade", "02", str(own))
+    assert status == 0 and "1.00" in output
+    assert classroom.run("reset", "02", "greet")[0] == 0
+
+
+@pytest.mark.skipif(
+    sys.platform == "win32" or os.geteuid() == 0, reason="who may write anywhere"
+)
+def test_a_folder_that_may_not_be_written_is_told(made):
+    made.root.chmod(0o555)
+    try:
+        results = [made.run("hint", "02", "greet"), made.run("start", "02")]
+    finally:
+        made.root.chmod(0o755)
+    for status, output in results:
+        assert status == 1 and "Permission denied" in output
+
+
+@pytest.mark.parametrize("arguments", [["hint", "02", "greet"], ["start", "02"]])
+def test_an_error_of_the_system_is_told_in_a_line(
+    made, course_tool, monkeypatch, arguments
+):
+    def refuse(path, *rest, **options):
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(course_tool.load("exercises").Path, "mkdir", refuse)
+    status, output = made.run(*arguments)
+    assert status == 1
+    assert output.endswith(": Permission denied\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["start", "02"],
+        ["start", "03", "--keep"],
+        ["hint", "02", "greet"],
+        ["reset", "2"],
+    ],
+)
+def test_a_file_in_the_place_of_the_folder_work_is_told(made, arguments):
+    made.write("work", "mine\n")
+    status, output = made.run(*arguments)
+    assert status == 1
+    assert output == "work is no folder: move it away or give it another name\n"
+    assert made.read("work") == "mine\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "null", "7", '{"02 greet": -5}', '{"02 greet": "x"}', '{"02 greet": true}'],
+)
+def test_hints_begin_anew_where_their_file_was_edited(made, text):
+    made.write("work/.hints-shown.json", text)
+    status, output = made.run("hint", "02", "greet")
+    assert status == 0 and output.startswith("Hint 1 of 2")
+    assert made.run("hint", "02", "greet")[1].startswith("Hint 2 of 2")
+
+
+def test_keep_tells_of_a_file_with_null_characters(made):
+    made.run("start", "02")
+    made.write("work/lesson-02/greet.py", "def greet(name):\n    return '\0'\n")
+    assert "not kept: greet" in made.run("start", "03", "--keep")[1]

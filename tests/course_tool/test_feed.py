@@ -1,6 +1,9 @@
 """`feed`: a fix arrives in every later lesson, or stops with nothing half done."""
 
 import subprocess
+import sys
+
+import pytest
 
 
 def test_feed_carries_a_fix_on(repository):
@@ -85,3 +88,26 @@ def test_merge_agrees_with_git(course_tool, tmp_path):
         assert bool(conflicts) == bool(done.returncode)
         if not conflicts:
             assert merged == done.stdout
+
+
+def test_feed_carries_bytes_that_are_no_text_as_they_are(repository):
+    """Before the merge and after it; both sides changed the file."""
+    made = repository
+    made.edit("lesson-01/app.py", '"bye"', '"goodbye"')
+    path = made.root / "lesson-01" / "app.py"
+    path.write_bytes(path.read_bytes().replace(b"Say", b"Sa\xff"))
+    status, output = made.run("feed", "01", "--no-test")
+    assert status == 0, output
+    later = (made.root / "lesson-03" / "app.py").read_bytes()
+    assert b'"""Sa\xff goodbye."""' in later and b'"goodbye"' in later
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_feed_takes_no_link_for_a_file_that_went_away(repository):
+    made = repository
+    path = made.root / "lesson-02" / "greet.py"
+    path.unlink()
+    path.symlink_to("../lesson-03/greet.py")
+    status, output = made.run("feed", "02", "--no-test")
+    assert status == 1 and "lesson-02/greet.py is a link" in output
+    assert (made.root / "lesson-03" / "greet.py").is_file()

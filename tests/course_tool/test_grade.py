@@ -159,3 +159,56 @@ def test_a_table_holds_no_formulas(course_tool):
 def test_wide_names_do_not_push_the_columns(course_tool):
     columns = course_tool.load("grade").columns
     assert [columns(name) for name in ("Bo", "李雷", "Аня Ли")] == [2, 4, 6]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_what_is_not_copied_is_not_graded_as_the_reference(course, tmp_path):
+    """A link and a file of more than 20 MB count nothing, and nothing hangs."""
+    for name in ("link", "endless"):
+        (course.root / "handed in" / name).mkdir(parents=True)
+    reference = course.root / "lesson-02" / "greet.py"
+    (course.root / "handed in" / "link" / "greet.py").symlink_to(reference)
+    (course.root / "handed in" / "endless" / "greet.py").symlink_to("/dev/zero")
+    course.hand_in("big", RIGHT + "#" * (20 * 1024**2))
+    rows = graded(course, tmp_path)
+    assert {name: row["greet"] for name, row in rows.items()} == {
+        "link": "0.00",
+        "endless": "0.00",
+        "big": "0.00",
+    }
+    assert rows["big"]["note"] == "the file greet.py is missing"
+
+
+def test_identical_submissions_are_sought_in_ordinary_files_only(course, course_tool):
+    grade = course_tool.load("grade")
+    lesson = course_tool.load("manifest").load_course(course.root).lesson(2)
+    course.hand_in("big", OWN.format(first="pass") + "#" * (20 * 1024**2))
+    assert grade.fingerprint(lesson, course.root / "handed in" / "big") == ""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such names there")
+def test_strange_names_of_folders_and_files_lose_no_results(course, tmp_path):
+    """Bytes that are no UTF-8, line ends and escape sequences come out harmless."""
+    for name in ("Аня　Ли", "b\udcff", "two\nrows", "red\x1b[31m"):
+        course.hand_in(name, RIGHT)
+    course.hand_in("note", RIGHT)
+    course.write("handed in/note/\x1b[2J\n.py", "def broken(:\n")
+    rows = graded(course, tmp_path)
+    assert set(rows) == {
+        "Аня　Ли",
+        "b\\udcff",
+        "two\\nrows",
+        "red\\x1b[31m",
+        "note",
+    }
+    assert "\\x1b[2J\\n.py" in rows["note"]["note"]
+    assert "\x1b" not in course.printed and "two\n" not in course.printed
+
+
+def test_the_table_is_printed_even_if_the_file_cannot_be_written(course, tmp_path):
+    course.hand_in("Ann", RIGHT)
+    place = tmp_path / "nowhere" / "points.csv"
+    folder = str(course.root / "handed in")
+    status, output = course.run("grade", "02", folder, "--csv", str(place))
+    assert status == 1 and "the table cannot be written" in output
+    assert "Ann     " in output

@@ -43,6 +43,9 @@ def page(made, tmp_path):
     made.edit("lesson-03/greet.py", "Hello,", "Hallo <b>,")
     for number in range(5):
         made.write(f"lesson-03/a_rather_long_name_{number}.py", "X = 1\n" * 3)
+    for number, names in ((2, "abc"), (3, "xyz")):
+        lines = "".join(f"{name} = '{name}'\n" for name in names)
+        made.write(f"lesson-{number:02}/block.py", lines)
     path = tmp_path / "шаг.html"
     status, output = made.run("diff", "02", "03", "--html", str(path))
     assert status == 0, output
@@ -66,19 +69,29 @@ def test_a_page_that_cannot_be_written_is_told(made, tmp_path):
 
 
 def test_the_page_in_a_real_browser(page, tmp_path):
-    """Side by side on a wide screen; on a phone nothing is wider than the screen."""
+    """Side by side on a wide screen; on a phone nothing is wider than the screen.
+
+    There all old lines of a block stand above all its new ones.
+    """
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         pytest.skip("NO BROWSER: install chromium to have the page looked at")
     probe = (
         "<script>onload = () => {"
         "const box = q => document.querySelector(q).getBoundingClientRect();"
+        "const blocks = [...document.querySelectorAll('tbody')];"
+        "const some = (b, q) => b.querySelectorAll(q).length > 1;"
+        "const block = blocks.find(b => some(b, 'td.del') && some(b, 'td.add'));"
+        "const all = q => [...block.querySelectorAll(q)]"
+        ".map(each => each.getBoundingClientRect());"
         "const row = 'tr.changed:has(td.del):has(td.add)';"
         "document.title = JSON.stringify({"
         "overflow: document.documentElement.scrollWidth > innerWidth,"
         "halves: Math.abs(box(row + ' td.add').width"
         " - box(row + ' td.del').width) < 2,"
-        "below: box(row + ' td.add').top >= box(row + ' td.del').bottom - 1"
+        "below: box(row + ' td.add').top >= box(row + ' td.del').bottom - 1,"
+        "apart: Math.max(...all('td.del').map(each => each.bottom))"
+        " <= Math.min(...all('td.add').map(each => each.top)) + 1"
         "});};</script></body>"
     )
     copy = tmp_path / "probe.html"
@@ -113,8 +126,9 @@ def test_the_page_in_a_real_browser(page, tmp_path):
         )
         title = done.stdout.partition("<title>")[2].partition("</title>")[0]
         found[width] = json.loads(title)
-    assert found[1200] == {"overflow": False, "halves": True, "below": False}
-    assert found[360] == {"overflow": False, "halves": True, "below": True}
+    sides = {"overflow": False, "halves": True, "below": False, "apart": False}
+    assert found[1200] == sides
+    assert found[360] == sides | {"below": True, "apart": True}
 
 
 @pytest.fixture

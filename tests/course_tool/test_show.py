@@ -113,3 +113,13 @@ def test_the_packages_are_pinned(course_tool):
     packages = course_tool.load("testing").pinned_packages(COURSE)
     assert packages
     assert all("==" in package for package in packages)
+
+
+def test_list_fits_into_80_columns(course_tool):
+    """Every line of the real course, which has long lists of files."""
+    show = course_tool.load("show")
+    course = course_tool.load("manifest").load_course(COURSE)
+    lines = "\n".join(show.list_lessons(course)).split("\n")
+    assert max(map(len, lines)) <= 80
+    for lesson in course.lessons:
+        assert all(change.file in " ".join(lines) for change in lesson.changes)

@@ -1,6 +1,7 @@
 """Each fault that `verify` must find is planted in the made-up course and found."""
 
 import shutil
+import sys
 
 import pytest
 
@@ -259,7 +260,7 @@ def test_verify_finds(made, fault):
     assert says in output
 
 
-@pytest.mark.parametrize("name", ["notes.txt", ".env", "data/more.json"])
+@pytest.mark.parametrize("name", ["notes.txt", "data/more.json"])
 def test_verify_finds_an_unlisted_file(made, name):
     made.write(f"lesson-03/{name}", "psst\n")
     status, output = made.run("verify", "--no-run")
@@ -377,3 +378,74 @@ def test_pieces_name_what_changed(course_tool):
     swapped = '"""Doc."""\n\n\ndef a(): ...\n\n\ndef b(): ...\n'
     other = '"""Doc."""\n\n\ndef b(): ...\n\n\ndef a(): ...\n'
     assert compare("c.py", swapped, other).changed == ("order",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("\n", "\r\n", "app.py:1: the line ends with a carriage return or a blank"),
+        ("import sys\n", "import sys \n", "app.py:3: the line ends with"),
+        ("import sys\n", "import sys\f\n", "app.py:3: the line ends with"),
+        ("main()\n", "main()", "app.py: the last line has no end"),
+        ("main()\n", "main()\n\n", "app.py: the last line has no end, or is blank"),
+        ("import sys\n\n", "import sys\n", "app.py: imports is changed"),
+        ("\n\nif", "\n\n\nif", "app.py: main block is changed"),
+    ],
+)
+def test_verify_finds_what_no_piece_shows_in_a_changed_file(made, old, new, says):
+    path = made.root / "lesson-03" / "app.py"
+    text = path.read_bytes().decode("utf-8")
+    before, _, behind = text.rpartition(old) if "main" in old else ("", "", text)
+    changed = before + new + behind if before else text.replace(old, new)
+    path.write_bytes(changed.encode("utf-8"))
+    status, output = made.run("verify", "--lesson", "03", "--no-run")
+    assert status == 1
+    assert f"lesson-03/{says}" in output
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links and modes of Unix")
+def test_verify_finds_links_and_other_modes(made):
+    path = made.root / "lesson-03" / "greet.py"
+    path.unlink()
+    path.symlink_to("../lesson-02/greet.py")
+    (made.root / "lesson-03" / "more").symlink_to("../lesson-02")
+    (made.root / "lesson-03" / ".#app.py").symlink_to("nowhere")
+    (made.root / "lesson-02" / "app.py").chmod(0o755)
+    status, output = made.run("verify")
+    assert status == 1
+    for name in ("greet.py", "more", ".#app.py"):
+        assert f"lesson-03/{name}: is a link, no file of its own" in output
+    assert "lesson-02/app.py: is executable" in output
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need rights there")
+def test_verify_finds_a_lesson_that_is_a_link(made):
+    shutil.rmtree(made.root / "lesson-03")
+    (made.root / "lesson-03").symlink_to("lesson-02")
+    assert "lesson-03: is a link" in made.run("verify", "--no-run")[1]
+
+
+@pytest.mark.parametrize(
+    "name", ["library.db_extra.py", "library.dbs", "app.py.pyc.txt"]
+)
+def test_only_a_database_is_left_over_from_running(made, name):
+    made.write(f"lesson-03/{name}", "X = 1\n")
+    for left in ("library.db", "library.db-wal", "library.db-journal", "app.pyc"):
+        made.write(f"lesson-03/{left}", "")
+    status, output = made.run("verify", "--no-run")
+    assert status == 1
+    assert f"lesson-03/{name}: is new, declared unchanged" in output
+    assert "library.db-" not in output and "app.pyc:" not in output
+
+
+@pytest.mark.parametrize(
+    "name", [".env", ".app.py.swp", "app.py~", "#app.py#", ".x/y.py"]
+)
+def test_verify_finds_files_that_belong_to_no_lesson(made, name):
+    made.write(f"lesson-03/{name}", "X = 1\n")
+    status, output = made.run("verify", "--no-run")
+    assert status == 1
+    assert (
+        f"lesson-03/{name.partition('/')[0]}: is hidden or a copy of an editor"
+        in output
+    )
