@@ -63,6 +63,8 @@ def speak(seconds: float, talk: Callable[[str], Any]) -> Any:
 
     address = server_address()
     try:
+        import ollama as ollama  # here: on a busy machine this takes seconds by itself
+
         with ThreadPool(1) as pool:
             return pool.apply_async(talk, [address]).get(seconds)
     except Exception as error:

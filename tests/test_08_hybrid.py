@@ -14,6 +14,7 @@ import json
 import math
 import random
 import sqlite3
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -999,3 +1000,24 @@ def test_without_the_client_the_app_says_what_to_install(
     with pytest.raises(ValueError, match="pip install ollama") as raised:
         lesson.load("embeddings").get_embedder()
     assert raised.value.reason == "client_missing"
+
+
+@pytest.mark.lessons(*SPEAKING)
+def test_the_time_to_load_the_client_is_not_the_servers(lesson, server):
+    """On a busy machine the first import takes longer than a server may."""
+    slow = lesson.home / "slow"
+    slow.mkdir()
+    (slow / "ollama.py").write_text(
+        "import sys, time\ntime.sleep(1.5)\nsys.path.remove(sys.path[0])\n"
+        "del sys.modules['ollama']\nimport ollama\n",
+        encoding="utf-8",
+    )
+    code = (
+        f"import sys; sys.path[:0] = [{str(slow)!r}, {str(lesson.folder)!r}]\n"
+        "import server; server.CONNECT_SECONDS = 1.0\n"
+        f"print(server.check_model({EMBED_MODEL!r}, {server.digest(EMBED_MODEL)!r}))\n"
+    )
+    env = lesson.environment(**server.embed_env())
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert done.stdout == "None\n", done.stderr
