@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from textwrap import indent
 
 from answer import BACKENDS, answer
 from console import decoded, page, run, safe
@@ -55,7 +56,8 @@ def show(result: dict) -> None:
     for quote in result.get("quotes", []):
         print(page(f"[{quote['source_id']}] {quote['quote']}\n"))
     if status == "generated_unverified":
-        print(page(f"{result['answer']}\n"))
+        # Indented, no line of it can pass for one of the app.
+        print(indent(page(f"{result['answer']}\n", 76), "    "))
     for source in result.get("looked_at", result["sources"]):
         print(page(f"[{source['id']}] {source['title']}: {source['heading']}"))
         print(page(source["url"]))

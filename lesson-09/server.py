@@ -1,10 +1,9 @@
 """The Ollama server on this machine: its address, its models, its faults by name."""
 
-import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from database import StoreError
@@ -14,11 +13,9 @@ CONNECT_SECONDS = 10.0  # a server lets callers in at once, even one that is bus
 # ollama, which is imported only where it is needed.
 REASONS = {
     "ImportError": ("client_missing", "pip install ollama"),
-    "RemoteDisconnected": ("server_error", "the connection broke"),
     "ConnectionError": ("unreachable", "is it running? ollama serve"),
     "ConnectError": ("unreachable", "is it running? ollama serve"),
     "ConnectTimeout": ("unreachable", "is it running? ollama serve"),
-    "gaierror": ("unreachable", "there is no such host"),
     "TimeoutException": ("timeout", "no reply in time"),
     "TimeoutError": ("timeout", "no reply in time"),
     "Exception": ("server_error", "not what a sound server answers"),
@@ -35,10 +32,14 @@ def server_address() -> str:
     Raises ValueError if that is no address, and ServerError `not_local` if it is not
     on this machine, unless ALLOW_REMOTE_OLLAMA=1 lets texts go elsewhere.
     """
-    value = os.environ.get("OLLAMA_HOST", "").strip(" \"'").lower()
-    match = re.fullmatch(r"(https?://)?(\[[0-9a-f:.]+\]|[\w.-]*)(:\d{1,5})?/?", value)
+    match = re.fullmatch(
+        r"(https?://)?(\[[0-9a-f:.]+\]|[\w.-]*)(:\d{1,5})?/?",
+        os.environ.get("OLLAMA_HOST", "").strip(" \"'").lower(),
+    )
     if not match:
-        raise ValueError(f"OLLAMA_HOST is {value!r}, not as in 127.0.0.1:11434")
+        raise ValueError(
+            f"OLLAMA_HOST is {os.environ['OLLAMA_HOST']!r}, not as in 127.0.0.1:11434"
+        )
     # Where a server listens to all the world, it is asked from here.
     host = re.sub(r"^(0\.0\.0\.0|\[::\]|)$", "127.0.0.1", match[2])
     if (
@@ -46,27 +47,63 @@ def server_address() -> str:
         and os.environ.get("ALLOW_REMOTE_OLLAMA") != "1"
     ):
         raise ServerError("not_local", f"{host} is remote: ALLOW_REMOTE_OLLAMA=1 if so")
-    return f"{match[1] or 'http://'}{host}{match[3] or ':11434'}"
+    # With the scheme given, no port means the usual one of the scheme: 80 or 443.
+    return f"{match[1] or 'http://'}{host}{match[3] or ('' if match[1] else ':11434')}"
 
 
-@contextmanager
-def speaking() -> Iterator[str]:
-    """Give the address to speak to, and name all that goes wrong as ServerError."""
+def speak(seconds: float, talk: Callable[[str], Any]) -> Any:
+    """Have `talk` speak with the server at the address that it is given.
+
+    Returns its result. All that goes wrong is named as ServerError, and so is a talk
+    of more than `seconds`, which is left alone. The client limits each silence, and a
+    server that sends a byte now and then keeps none of them long.
+    """
+    # Loading it takes a while, and most questions ask no server.
+    from multiprocessing.pool import ThreadPool
+
     address = server_address()
     try:
-        yield address
+        import ollama as ollama  # here: on a busy machine this takes seconds by itself
+
+        with ThreadPool(1) as pool:
+            return pool.apply_async(talk, [address]).get(seconds)
     except Exception as error:
         reason, mend = next(
             REASONS[kind.__name__]
             for kind in type(error).__mro__
             if kind.__name__ in REASONS
         )
-        if getattr(error, "status_code", None) == 404:
+        if getattr(error, "status_code", None) == 404 and "model" in str(error):
             reason, mend = "model_missing", "ollama pull gets it"
         # What a server says of its error is told; but nothing of a reply that is not
         # as it should be, for it might be taken for an answer.
-        said = getattr(error, "error", type(error).__name__)
-        raise ServerError(reason, f"{address}: {said} ({mend})"[:500]) from error
+        said = getattr(error, "error", "") or type(error).__name__
+        raise ServerError(
+            reason,  # and one line, whatever the server says
+            " ".join(f"{address}: {said} ({mend})".split())[:500],
+        ) from error
+
+
+def client(address: str, seconds: float, *hooks: Callable[[Any], Any]) -> Any:
+    """Return the official `Client`, made so that texts reach this address only.
+
+    Neither a proxy of the environment nor a redirect may carry them elsewhere, and
+    OLLAMA_API_KEY, which the client sends to any server, is taken out of the requests.
+    Each of the `hooks` is called with the reply as it came.
+    """
+    import ollama
+
+    return ollama.Client(
+        address,
+        timeout=(min(seconds, CONNECT_SECONDS), seconds, seconds, seconds),
+        trust_env=False,
+        follow_redirects=False,
+        headers={"Connection": "close"},
+        event_hooks={
+            "request": [lambda request: request.headers.pop("Authorization", None)],
+            "response": hooks,
+        },
+    )
 
 
 def full_name(model: str) -> str:
@@ -83,70 +120,66 @@ def check_model(model: str, digest: str) -> None:
     if not re.fullmatch("[0-9a-f]{64}", digest):
         raise ValueError(f"{model!r} needs its digest, 64 hex digits, not {digest!r}")
     name = full_name(model)
-    # Loading it takes a while, and most questions ask no server.
-    from http.client import HTTPConnection, HTTPSConnection
-
-    with speaking() as address:
-        # The raw list: the client would leave out which models are remote ones.
-        connection = (
-            HTTPSConnection if address.startswith("https") else HTTPConnection
-        )(address.partition("://")[2], timeout=CONNECT_SECONDS)
-        connection.request("GET", "/api/tags", headers={"Connection": "close"})
-        found = [
-            model
-            for model in json.load(connection.getresponse())["models"]
-            if full_name(model["model"]) == name
-        ]
-        digests = [model["digest"] for model in found]
-    if name.endswith((":cloud", "-cloud")) or any(
-        model.get("remote_host") or model.get("remote_model") for model in found
-    ):
+    digests = speak(CONNECT_SECONDS, partial(listed, name))
+    if name.endswith((":cloud", "-cloud")) or "remote" in digests:
         raise ServerError("not_local", f"{name} does not run on this machine")
     if digests != [digest]:
         raise ServerError(
-            "model_changed" if digests else "model_missing",
+            "model_missing"
+            if not digests
+            else "model_changed"
+            if set(digests) != {digest}
+            else "server_error",  # no model has changed, but the list is none
             f"{name} is to be there once, with the digest {digest}: {digests} is there",
         )
 
 
-def embed(
-    model: str, texts: Sequence[str], seconds: float = 300.0
-) -> list[Sequence[float] | None]:
-    """Have a model turn texts into vectors, and give up after `seconds` of silence.
+def listed(name: str, address: str) -> list[str]:
+    """Return the digests of the models of this name that the server lists.
 
-    That is long, since the model may have to be loaded from the disk first. No text is
-    cut: one that is too long for the model is an error of the server.
+    For one that runs elsewhere it is "remote". The client leaves out which do: the
+    reply itself is looked at.
     """
-    with speaking() as address, client(address, seconds) as ollama:
-        vectors = ollama.embed(model, texts, truncate=False).embeddings
-        return [vector for vector, _ in zip(vectors, texts, strict=True)]
+    replies: list[Any] = []
+    client(address, CONNECT_SECONDS, replies.append).list()
+    return [
+        "remote" if m.get("remote_host") or m.get("remote_model") else m["digest"]
+        for m in replies[0].json()["models"]
+        if full_name(m["model"]) == name
+    ]
+
+
+def embed(
+    model: str, texts: Sequence[str], size: int = 0, seconds: float = 300.0
+) -> list[Sequence[float] | None]:
+    """Have a model turn texts into vectors, and give up after so many seconds.
+
+    They are many, since the model may have to be loaded from the disk first. No text
+    is cut: one that is too long for the model is an error of the server. So are
+    vectors that have not `size` numbers (0 if that is still unknown), and numbers that
+    are none, or too large for a file with single precision.
+    """
+    vectors = speak(
+        seconds,
+        lambda address: (
+            client(address, seconds).embed(model, texts, truncate=False).embeddings
+        ),
+    )
+    if len(vectors) != len(texts) or not all(
+        0 < len(vector) == (size or len(vector))
+        and all(abs(number) < 1e38 for number in vector)
+        for vector in vectors
+    ):
+        raise ServerError(
+            "server_error",
+            f"{model} did not give a vector of {size or 'some'} numbers for each text",
+        )
+    return vectors
 
 
 def chat(request: Mapping[str, Any], seconds: float) -> Any:
-    """Send a request for a chat, and give up after `seconds` of silence.
+    """Send a request for a chat, and give up after so many seconds.
 
     Returns a `ChatResponse` of the client.
     """
-    with speaking() as address, client(address, seconds) as ollama:
-        return ollama.chat(**request)
-
-
-def client(address: str, seconds: float) -> Any:
-    """Return the official `Client`, made so that texts reach this address only.
-
-    Neither a proxy of the environment nor a redirect may carry them elsewhere, and
-    OLLAMA_API_KEY, which the client sends to any server, is taken out of the requests.
-    """
-    import ollama
-
-    def without_key(request: Any) -> Any:
-        request.headers.pop("Authorization", None)
-        return request
-
-    return ollama.Client(
-        address,
-        timeout=(min(seconds, CONNECT_SECONDS), seconds, seconds, seconds),
-        trust_env=False,
-        follow_redirects=False,
-        auth=without_key,
-    )
+    return speak(seconds, lambda address: client(address, seconds).chat(**request))

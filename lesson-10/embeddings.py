@@ -44,9 +44,11 @@ def get_embedder() -> Embedder:
         raise ValueError(f"EMBED_BACKEND is {backend!r}: use hash or ollama")
     model = full_name(os.environ.get("EMBED_MODEL", ""))
     digest = os.environ.get("EMBED_DIGEST", "")
-    read = partial(model_vectors, model, digest)
-    (vector,) = read(["a try, to learn the dimension"])
-    return Embedder(f"ollama:{model}:{digest}:{len(vector or ())}", read)
+    (vector,) = model_vectors(model, digest, ["a try, to learn the dimension"])
+    return Embedder(
+        f"ollama:{model}:{digest}:{len(vector or ())}",
+        partial(model_vectors, model, digest, size=len(vector or ())),
+    )
 
 
 def hash_vector(text: str) -> Vector:
@@ -73,22 +75,29 @@ def place_and_sign(feature: str) -> tuple[int, float]:
 
 
 def model_vectors(
-    model: str, digest: str, texts: Sequence[str], question: bool = False
+    model: str,
+    digest: str,
+    texts: Sequence[str],
+    question: bool = False,
+    size: int = 0,
 ) -> list[Vector | None]:
     """Return the vectors of a model on this machine; None for what is too long for it.
 
-    The list of models is looked at first: another model would mix two spaces.
+    The list of models is looked at first: another model would mix two spaces. So would
+    vectors of another `size` (0 if it is still unknown), which are an error.
     """
     check_model(model, digest)
     # Models of the E5 family were trained to tell questions from texts by a first word.
     prefix = ("query: " if question else "passage: ") * ("e5" in re.split(r"\W", model))
     try:
-        return embed(model, [prefix + text for text in texts])
+        return embed(model, [prefix + text for text in texts], size)
     except ServerError as error:
         if "context length" not in str(error):
             raise
     # At least one is too long. Which?
     return [
-        model_vectors(model, digest, [text], question)[0] if len(texts) > 1 else None
+        model_vectors(model, digest, [text], question, size)[0]
+        if len(texts) > 1
+        else None
         for text in texts
     ]

@@ -120,10 +120,12 @@ def build_request(
 def least_tokens(text: str) -> int:
     """Return how many tokens a text has at least, whatever model reads it.
 
-    No tokeniser in use joins words across a space, and none has room for ten bytes of
-    running text in its average token. The true number is up to three times as high.
+    No tokeniser in use joins words across a space, or Chinese ones across a comma. The
+    longest token of letters that was found is one of 51 bytes, Thai, in o200k_base. So
+    the true number is up to three times as high, in Chinese up to thirty times.
     """
-    return max(len(text.split()), len(re.sub(r"\W+", "", text).encode()) // 10)
+    letters = re.sub(r"[\W_]+", "", text).encode()
+    return max(len(re.findall(r"[^\s，。、；：？！]+", text)), len(letters) // 64)
 
 
 def generate(query: str, sources: Sequence[SourceRow]) -> Reply:

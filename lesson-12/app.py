@@ -6,6 +6,7 @@ import os
 import sys
 from collections import Counter
 from pathlib import Path
+from textwrap import indent
 
 from answer import BACKENDS, answer
 from console import decoded, page, run, safe
@@ -90,11 +91,13 @@ def show(result: dict) -> None:
                 print(page(f"{quote['quote']}\n"))
         if status == "sources_only":
             print(page(f"{source['quote']}\n"))
+    # Indented, no line of a model can pass for one of the app.
     if status.startswith("generated"):
-        print(page(f"in the model's own words, not verified:\n{result['answer']}\n"))
+        words = indent(page(f"{result['answer']}\n", 76), "    ")
+        print(f"in the model's own words, not verified:\n{words}")
     for entry in result.get("rejected", []):
-        words = entry.get("quote", "a quote of the model")
-        print(page(f"rejected, {entry['reason']}: {words}\n"))
+        words = indent(page(entry.get("quote", "a quote of the model"), 76), "    ")
+        print(f"rejected, {entry['reason']}:\n{words}\n")
     context = result["context"]
     cost = f"{context['tokens']} of {context['room']} tokens for question and sources"
     bound = context["unit"] == "bytes"

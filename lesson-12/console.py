@@ -11,10 +11,11 @@ from unicodedata import east_asian_width
 CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 )
-# A line of a page: up to 80 columns, and it ends at spaces, behind a wide character
-# (marked with NUL) or with the text. An address stays in one piece, and so does a word.
-LINE = re.compile(
-    r"(\w+://\S+$|.{1,80}|[^ \t]+?)"
+# A line of a page: up to so many columns, and it ends at spaces, behind a wide
+# character (marked with NUL) or with the text. An address stays in one piece, and so
+# does a word.
+LINE = (
+    r"(\w+://\S+$|.{1,%d}|[^ \t]+?)"
     "(?:$|[ \t]+|(?<=[^（「『《“【]\0)(?![，。、；：！？）」』》”】’…]))"
 )
 
@@ -48,15 +49,15 @@ def safe(text: str) -> str:
     return CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def page(text: str) -> str:
-    """Return `text` made safe, long lines broken for 80 columns.
+def page(text: str, columns: int = 80) -> str:
+    """Return `text` made safe, long lines broken for so many columns.
 
     They are broken at spaces and behind Chinese characters, which are two columns wide.
     What has neither, such as an address, stays in one piece.
     """
     wide = "".join(c + "\0" * (east_asian_width(c) in "WF") for c in safe(text))
     return "\n".join(
-        "\n".join(LINE.findall(line)) for line in wide.split("\n")
+        "\n".join(re.findall(LINE % columns, line)) for line in wide.split("\n")
     ).replace("\0", "")
 
 

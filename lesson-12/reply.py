@@ -10,7 +10,13 @@ from server import ServerError
 FIELDS = {"evidence", "text"}
 QUOTED = {"quote", "source_id"}
 LONGEST = 6000  # characters of text
-ADDRESS = re.compile(r"(?ai)(?:[a-z][a-z0-9+.-]*://|www\.|mailto:)[!-~]*[\w/]")
+# An address reaches to white space, a bracket or a quotation mark, in any script. The
+# full stop behind it is no part of it.
+OUTSIDE = r"\s<>|\"“”«»‹›。，；、：！？（）《》「」『』【】"
+ADDRESS = re.compile(
+    r"(?i)(?:[a-z][a-z0-9+.-]{0,30}://|www\.|mailto:)"
+    rf"[^{OUTSIDE}]*[^{OUTSIDE}.,;:!?…'’`*_)\]}}]"
+)
 
 
 class AnswerError(ServerError):

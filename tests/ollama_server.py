@@ -186,7 +186,9 @@ class Model:
 class Reply:
     """One HTTP answer. `cut` ends the connection within the body.
 
-    `lines` is a body that is streamed, one chunk for each line.
+    `lines` is a body that is streamed, one chunk for each line. With `drip`, `body` is
+    the begin of the whole answer, its head included, and a byte more comes each `drip`
+    seconds, without end.
     """
 
     status: int = 200
@@ -195,6 +197,7 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     lines: list[bytes] | None = None
     cut: bool = False
+    drip: float | None = None
 
 
 DROPPED = Reply(status=0)  # the connection ends without an answer
@@ -598,6 +601,18 @@ class OllamaServer:
     def drop(self, *, path: str = "/api/chat", times: int | None = 1) -> None:
         """End the connection without an answer."""
         self._add(path, Turn(times, act=lambda request: DROPPED))
+
+    def drip(
+        self,
+        begun: bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 10000\r\n\r\n",
+        *,
+        path: str = "/api/chat",
+        times: int | None = 1,
+        seconds: float = 0.05,
+    ) -> None:
+        """Begin an answer, go on with a byte each so many seconds, and never end it."""
+        reply = Reply(body=begun, drip=seconds)
+        self._add(path, Turn(times, act=lambda request: reply))
 
     def hang(self, *, path: str = "/api/chat") -> Gate:
         """Take the next request and never answer it.
@@ -1164,6 +1179,15 @@ class _Handler(BaseHTTPRequestHandler):
     def write(self, reply: Reply) -> None:
         if reply.status == 0:
             self.close_connection = True
+            return
+        if reply.drip is not None:
+            self.close_connection = True
+            self.wfile.write(reply.body)
+            with contextlib.suppress(OSError):  # the caller has gone
+                while True:
+                    self.wfile.write(b" ")
+                    self.wfile.flush()
+                    time.sleep(reply.drip)
             return
         self.send_response(reply.status)
         if reply.content_type:

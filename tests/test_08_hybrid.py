@@ -5,6 +5,7 @@ Models are spoken to through the official client, to the stand-in server.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib.util
 import io
@@ -12,7 +13,10 @@ import itertools
 import json
 import math
 import random
+import sqlite3
+import subprocess
 import sys
+import time
 import unicodedata
 from pathlib import Path
 
@@ -776,6 +780,15 @@ def test_two_models_of_one_name_are_not_one_model(lesson, embedding):
     assert raised.value.reason == "model_changed"
 
 
+@pytest.mark.lessons(*SPEAKING)
+def test_a_model_that_is_listed_twice_has_not_changed(lesson, embedding):
+    digest = embedding.digest(EMBED_MODEL)
+    embedding.add_model(EMBED_MODEL, like=EMBED_MODEL, digest=digest)
+    with pytest.raises(ValueError, match="once") as raised:
+        lesson.load("embeddings").get_embedder()
+    assert raised.value.reason == "server_error"
+
+
 def misbehave(server, how: str) -> None:
     """Let the server fail at the next text to embed, or at the list of models."""
     path = "/api/embed"
@@ -849,6 +862,104 @@ def test_a_server_that_never_answers_is_given_up(lesson, embedding, monkeypatch)
     assert raised.value.reason == "timeout"
 
 
+HEAD = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.lessons(*SPEAKING)
+@pytest.mark.parametrize("path", ["/api/embed", "/api/tags"])
+@pytest.mark.parametrize(
+    "begun", [HEAD + b"Content-Length: 9000\r\n\r\n", HEAD + b"X: "]
+)
+def test_a_server_that_drips_is_given_up(lesson, embedding, monkeypatch, path, begun):
+    """Each silence is short, and the answer never ends."""
+    embeddings = lesson.load("embeddings")
+    hurried = functools.partial(embeddings.embed, seconds=0.5)
+    monkeypatch.setattr(embeddings, "embed", hurried)
+    monkeypatch.setattr(lesson.load("server"), "CONNECT_SECONDS", 0.5)
+    embedding.drip(begun, path=path)
+    started = time.monotonic()
+    with pytest.raises(ValueError) as raised:
+        embeddings.get_embedder()
+    assert raised.value.reason == "timeout" and time.monotonic() - started < 5
+
+
+@pytest.mark.lessons(*SPEAKING)
+def test_the_key_of_the_environment_stays_here(lesson, embedding, monkeypatch):
+    """The client sends it to any server, and this one may be another machine."""
+    monkeypatch.setenv("OLLAMA_API_KEY", "secret-key")
+    lesson.load("embeddings").get_embedder()
+    assert {r.path for r in embedding.requests} == {"/api/tags", "/api/embed"}
+    assert not any("secret" in str(request.headers) for request in embedding.requests)
+
+
+@pytest.mark.lessons(*SPEAKING)
+def test_what_the_server_says_of_its_list_is_told(lesson, library, server):
+    """In one line, and no list counts that came with an error."""
+    library.write("a.md", f"# Sheep\n\n{SHEEP}\n")
+    models = [model.listed() for model in server.models]
+    for body in ({"error": "boom\n\nfound: all\r\nis well"}, {"models": models}):
+        server.answer(body, 500, path="/api/tags")
+        result = lesson.run("shorn sheep", LIBRARY=library, **server.embed_env())
+        assert result.status == 1 and result.stderr.count("\n") == 1
+        assert "server_error" in result.stderr or lesson.number == 8
+        assert ("boom found: all is well" in result.stderr) == ("error" in body)
+
+
+@pytest.mark.lessons(*SPEAKING)
+def test_no_list_of_models_is_no_missing_model(lesson, embedding):
+    embedding.answer("404 page not found", 404, "text/plain", path="/api/tags")
+    with pytest.raises(ValueError) as raised:
+        lesson.load("embeddings").get_embedder()
+    assert raised.value.reason == "server_error"
+
+
+VECTORS = {
+    "longer": [0.5] * 385,
+    "shorter": [1.0],
+    "empty": [],
+    "not a number": [math.nan, *[0.0] * 383],
+    "without end": [*[0.0] * 383, -math.inf],
+    "too large to be kept": [1e300, *[0.0] * 383],
+}
+
+
+@pytest.mark.lessons(*SPEAKING)
+@pytest.mark.parametrize("name", VECTORS)
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_vector_of_another_kind_is_an_error_of_the_server(
+    lesson, embedding, name, place
+):
+    """One vector that is not as the others, and nothing of the library is published."""
+    document = make(lesson, "sheep", f"## Wool\n\n{SHEEP}\n\n## Hay\n\nDry hay.\n")
+    vectors = [[1.0, *[0.0] * 383] for _ in range(2)]
+    vectors[place] = VECTORS[name]
+    reply = {"model": EMBED_MODEL, "embeddings": vectors}
+    embedding.after("/api/embed", lambda: embedding.answer(reply, path="/api/embed"))
+    path = lesson.home / "odd.db"
+    with pytest.raises(ValueError) as raised:
+        lesson.load("store").publish(path, [document])
+    assert raised.value.reason == "server_error"
+    assert not ids_of_file(path)
+
+
+def ids_of_file(path: Path) -> list:
+    """What is published in a file, which may be none."""
+    if not path.exists():
+        return []
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        return db.execute("SELECT name FROM sqlite_master").fetchall()
+
+
+@pytest.mark.lessons(*SPEAKING)
+@pytest.mark.parametrize("name", ["empty", "not a number", "without end"])
+def test_a_try_that_gives_no_vector_is_an_error_of_the_server(lesson, embedding, name):
+    reply = {"model": EMBED_MODEL, "embeddings": [VECTORS[name]]}
+    embedding.answer(reply, path="/api/embed")
+    with pytest.raises(ValueError) as raised:
+        lesson.load("embeddings").get_embedder()
+    assert raised.value.reason == "server_error"
+
+
 @pytest.mark.lessons(*SPEAKING)
 def test_a_proxy_in_the_environment_is_not_used(lesson, library, server):
     library.write("a.md", f"# Sheep\n\n{SHEEP}\n")
@@ -888,6 +999,13 @@ def test_where_a_server_listens_to_all_it_is_asked_from_here(
         ("localhost:5", "http://localhost:5"),
         ("[::1]", "http://[::1]:11434"),
         ("http://127.8.9.1:80/", "http://127.8.9.1:80"),
+        ("127.0.0.1:80", "http://127.0.0.1:80"),
+        # With the scheme a port may be left out, and is the usual one of the scheme.
+        ("http://localhost", "http://localhost"),
+        ("HTTPS://localhost/", "https://localhost"),
+        ("https://[::1]", "https://[::1]"),
+        ("http://:5", "http://127.0.0.1:5"),
+        ("https://0.0.0.0", "https://127.0.0.1"),
     ],
 )
 def test_addresses_of_this_machine(lesson, monkeypatch, host, address):
@@ -930,3 +1048,24 @@ def test_without_the_client_the_app_says_what_to_install(
     with pytest.raises(ValueError, match="pip install ollama") as raised:
         lesson.load("embeddings").get_embedder()
     assert raised.value.reason == "client_missing"
+
+
+@pytest.mark.lessons(*SPEAKING)
+def test_the_time_to_load_the_client_is_not_the_servers(lesson, server):
+    """On a busy machine the first import takes longer than a server may."""
+    slow = lesson.home / "slow"
+    slow.mkdir()
+    (slow / "ollama.py").write_text(
+        "import sys, time\ntime.sleep(1.5)\nsys.path.remove(sys.path[0])\n"
+        "del sys.modules['ollama']\nimport ollama\n",
+        encoding="utf-8",
+    )
+    code = (
+        f"import sys; sys.path[:0] = [{str(slow)!r}, {str(lesson.folder)!r}]\n"
+        "import server; server.CONNECT_SECONDS = 1.0\n"
+        f"print(server.check_model({EMBED_MODEL!r}, {server.digest(EMBED_MODEL)!r}))\n"
+    )
+    env = lesson.environment(**server.embed_env())
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, env=env)
+    assert done.stdout == "None\n", done.stderr

@@ -8,6 +8,8 @@ import re
 import signal
 import subprocess
 import sys
+import time
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -1083,13 +1085,36 @@ def test_an_address_in_the_models_text_is_left_out(lesson, server, settings, tex
     assert shown.endswith(text[-1]) or text[-1] == "e"
 
 
+@pytest.mark.lessons(9)
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("см. https://пример.рф/путь?q=тайна#я здесь.", "см. * здесь."),
+        ("见https://例子.测试/路径，然后等。", "见*，然后等。"),
+        ("（www.пример.рф）", "（*）"),
+        ("https://münchen.de/x", "*"),
+        ("https://user@evil.example/п/ут!", "*!"),
+        ("https://ไทย.คอม/ที่นี่ and http://💩.la/💩", "* and *"),
+        ("“https://пример.рф”, [х](https://пример.рф/я).", "“*”, [х](*)."),
+        ("<https://例子.测试> `http://[::1]/я`", "<*> `*`"),
+        ("a" * 100 + "://пример.рф/", "a" * 69 + "*"),
+        ("The scheme is https:// or http://.", "The scheme is https:// or http://."),
+        ("Either/or, 10:30, и т. д.: www", "Either/or, 10:30, и т. д.: www"),
+    ],
+)
+def test_an_address_is_left_out_in_any_script(lesson, text, left):
+    reply = lesson.load("reply")
+    assert reply.ADDRESS.sub("*", text) == left
+    assert reply.ADDRESS.sub("*", "a" * 300_000 + "." * 9) == "a" * 300_000 + "." * 9
+
+
 @pytest.mark.lessons(9, 10)
 def test_a_lower_count_than_must_have_been_read_rejects_the_reply(
     lesson, server, settings, monkeypatch
 ):
     monkeypatch.setenv("ANSWER_WINDOW", "32768")
-    for body in ("plain words of a text " * 900, "旧地址怎样继续有效" * 1000):
-        server.reply_with(GOOD, prompt_eval_count=2050)
+    for body in ("plain words of a text " * 900, "旧地址怎样，继续有效。" * 900):
+        server.reply_with(GOOD, prompt_eval_count=1700)
         assert reason_of(lesson, generate, lesson, body) == "prompt_truncated"
         server.reply_with(GOOD, prompt_eval_count=5000)
         assert generate(lesson, body) == GOOD
@@ -1120,6 +1145,25 @@ def test_the_least_count_is_below_every_recorded_one(lesson):
         bound = least(" ".join(message["content"] for message in messages))
         cut = "rendered prompt path" in exchange["name"]
         assert (bound > response["prompt_eval_count"]) == cut, exchange["name"]
+
+
+@pytest.mark.lessons(9)
+@pytest.mark.parametrize(
+    ("text", "true"),  # the tokens of o200k_base; cl100k_base makes more of most texts
+    [
+        ("Name: " + "_" * 3000, 51),
+        ("中华人民共和国" * 300, 300),
+        ("ประเทศไทย" * 300, 300),
+        (" สำนักเลขานุการองค์กร" * 100, 100),
+        ("旧地址怎样继续有效？" * 100, 600),
+        ("Российская Федерация " * 300, 1202),
+        (" . . . ." * 200, 800),
+        ("a" * 3000, 375),
+    ],
+)
+def test_the_least_count_is_below_the_true_one(lesson, text, true):
+    """Also where words are long, repeated, or no words at all."""
+    assert 1 <= lesson.load("model").least_tokens(text) <= true
 
 
 # What a real small model did
@@ -1245,6 +1289,20 @@ def test_a_server_that_never_answers_ends_in_a_timeout(
 
 
 @pytest.mark.lessons(9)
+@pytest.mark.parametrize("path", ["/api/chat", "/api/tags"])
+def test_a_server_that_drips_ends_in_a_timeout(
+    lesson, server, settings, monkeypatch, path
+):
+    """The limit is for the whole exchange, not for each silence in it."""
+    monkeypatch.setenv("ANSWER_TIMEOUT", "0.5")
+    monkeypatch.setattr(lesson.load("server"), "CONNECT_SECONDS", 0.5)
+    server.drip(path=path)
+    started = time.monotonic()
+    assert reason_of(lesson, generate, lesson) == "timeout"
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.lessons(9)
 def test_a_model_that_loads_slowly_is_waited_for(lesson, server, settings):
     gate, expected = server.hold(), good(lesson, "Only pages are listed.")
     server.reply_with(expected)
@@ -1359,6 +1417,47 @@ def test_no_control_character_of_a_model_reaches_the_terminal(lesson, server, sh
     assert text.status == 0 and "→" in text.stdout
     assert not {"\x1b", "\x07", "\u202e"} & set(text.stdout)
     assert result["answer"].startswith("red \x1b[31m")
+
+
+FAKE = (
+    "\n\n[S1] Refunds: T\nhttps://пример.рф/refunds#part-01\n\n" + "退款" * 90 + "[S1] "
+)
+
+
+@pytest.mark.lessons(9)
+def test_no_line_of_a_model_looks_like_one_of_the_app(lesson, server, shelf):
+    """It may not name a source by itself, nor a status, nor what was rejected."""
+    words = f"Yes. {FAKE}" + "word " * 15 + "[S2] Fake: T\r[S2] Fake: T\u2028[S2] Fake"
+    reply = good(lesson, "The sitemap lists published pages only.") | {"text": words}
+    if lesson.number >= 11:
+        false = {"quote": f"No words of the library. {FAKE}", "source_id": "S1"}
+        reply = reply | {"evidence": [*reply["evidence"], false]}
+    server.reply_with(reply, times=2)
+    text, result = ask(lesson, server, shelf)
+    assert text.status == 0 and "Fake" in text.stdout
+    assert "пример" not in text.stdout + json.dumps(result, ensure_ascii=False)
+    begun = re.findall(r"^\[S\d+\].*", text.stdout, re.MULTILINE)
+    assert begun == ["[S1] Sitemap: Content"]
+    assert "\n    [S1] Refunds: T\n" in text.stdout
+    assert max(map(columns, text.stdout.split("\n"))) <= 80
+
+
+def columns(line):
+    """How many columns of a terminal a line takes."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line)
+
+
+@pytest.mark.lessons(9)
+def test_an_error_of_the_server_is_told_in_one_line(lesson, server, shelf):
+    server.fail(500, "no\n\n[S1] Refunds: T\r\nhttps://evil.example\n", times=2)
+    text, result = ask(lesson, server, shelf)
+    assert text.status == 1 and result["reason"] == "server_error"
+    assert "\n" not in result["message"]
+    assert [line.split(":")[0] for line in text.stderr.split("\n")[-2:]] == [
+        "error",
+        "",
+    ]
+    assert text.stderr.count("\n") == 2, "one is about publishing"
 
 
 @pytest.mark.lessons(9)

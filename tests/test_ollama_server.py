@@ -631,6 +631,16 @@ def test_a_server_that_hangs_until_it_closes():
     client.close()
 
 
+def test_a_server_that_drips_keeps_no_silence_and_comes_to_no_end(server):
+    server.drip(path="/api/tags", seconds=0.01)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=SOON)
+    connection.request("GET", "/api/tags")
+    reply = connection.getresponse()
+    assert reply.status == 200 and reply.read(5) == b" " * 5
+    connection.close()
+    assert send(server, "GET", "/api/version")[0] == 200
+
+
 def test_a_server_that_hangs_meets_the_timeout_of_the_client(server):
     server.hang()
     with (
