@@ -93,8 +93,11 @@ def show(result: dict) -> None:
             print(page(f"{source['quote']}\n"))
     # Indented, no line of a model can pass for one of the app.
     if status.startswith("generated"):
-        words = indent(page(f"{result['answer']}\n", 76), "    ")
-        print(f"in the model's own words, not verified:\n{words}")
+        print(
+            "in the model's own words, not verified:",
+            indent(page(f"{result['answer']}\n", 76), "    "),
+            sep="\n",
+        )
     for entry in result.get("rejected", []):
         words = indent(page(entry.get("quote", "a quote of the model"), 76), "    ")
         print(f"rejected, {entry['reason']}:\n{words}\n")
