@@ -15,7 +15,8 @@ CONTROLS = re.compile(
 # (marked with NUL) or with the text. An address stays in one piece, and so does a word.
 LINE = re.compile(
     r"(\w+://\S+$|.{1,80}|[^ \t]+?)"
-    "(?:$|[ \t]+|(?<=[^（「『《“【]\0)(?![，。、；：！？）」』》”】’…]))"
+    "(?:$|[ \t]+|(?<=[^（「『《“【]\0)"
+    "(?![，。、；：！？）」』》”】’…\u3099\u309a\ufe0f\u200d]))"
 )
 
 

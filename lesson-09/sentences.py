@@ -87,7 +87,7 @@ def sentences(body: str) -> list[Sentence]:
 
 def spans(body: str, block: re.Match[str], whole: bool) -> Iterator[tuple[int, int]]:
     """Yield start and end of each sentence of a block, or of the `whole` block."""
-    start = skip(MARKS, body, block.start())
+    start = skip(GAP, body, skip(MARKS, body, block.start()))
     stop = block.start() + len(block[0].rstrip())
     for mark in END.finditer(body, start, start if whole else stop):
         if ends_sentence(body, start, mark, stop):

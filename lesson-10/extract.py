@@ -47,6 +47,7 @@ def extract(
                 heaviest >= RARE * rarest
                 # Below a heading that has all of the question any sentence may answer.
                 and (strength(query, words) or strength(query, row["heading"]) >= 1)
+                and terms(quotes[-1]["quote"])  # a rule or a line of a table has none
                 and not ANNOUNCES.search(words)
             ):
                 scored.append((strength(query, whole), quotes))

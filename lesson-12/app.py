@@ -51,8 +51,8 @@ def ask(question: str, options: argparse.Namespace) -> dict:
             **{name: getattr(options, name) for name in ("limit", "budget", "where")},
             "backend": options.backend or os.environ.get("ANSWER_BACKEND") or "sources",
         }
-        receipt = make_receipt(result, options.role, settings, options.db)
         try:
+            receipt = make_receipt(result, options.role, settings, options.db)
             save_receipt(receipt, options.receipt)
         except (ValueError, OSError) as error:
             # The answer has taken its time: it is shown all the same.
@@ -71,7 +71,7 @@ def publish(options: argparse.Namespace) -> dict:
         changes = Counter(
             entry["what"]
             for entry in history(options.db or default_db())
-            if entry["entry"] > before
+            if entry["entry"] > before and entry["version"] == version
         )
         summary = ", ".join(f"{count} {what}" for what, count in changes.items())
         print(f"published version {version}: {summary or 'no change'}", file=sys.stderr)

@@ -48,8 +48,8 @@ WORD = re.compile(
 EMPHASIS = "(?:[*_]|~~)+"
 # Where a link leads, behind its text: ](/page_(old).php "Title") or ](</a page>).
 TARGET = (
-    r"\]\(\s*(?:<[^<>\n]*>|(?:[^()\s]|\([^()\s]*\))*)"
-    r"(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
+    r"\]\(\s*+(?:<[^<>\n]*>|(?:[^()\s]|\([^()\s]*\))*+)"
+    r"(?:\s++(?:\"[^\"]*\"|'[^']*'))?\s*+\)"
 )
 # A piece of text that is read as a whole, in Markdown: white space with the marks of
 # quotations and items at line starts; emphasis, code and links; one character.

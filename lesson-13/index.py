@@ -135,9 +135,9 @@ def write_vectors(
 
     They are made `size` at a time; on a terminal the progress is shown. A text that
     cannot be embedded whole gets none, which is told: only words will find it, and the
-    next publishing tries again. The file keeps those numbers of a vector that are not
-    0, and their places; where none is 0 the places need not be told. Returns the
-    numbers of the parts without a vector so far.
+    next publishing of a new text tries again. The file keeps those numbers of a vector
+    that are not 0, and their places; where none is 0 the places need not be told.
+    Returns the numbers of the parts without a vector so far.
     """
     new = db.execute(
         """

@@ -430,6 +430,22 @@ def test_what_announces_a_sentence_goes_with_it(lesson, name):
 
 
 @pytest.mark.lessons(9)
+def test_below_a_heading_that_asks_it_sentences_answer_and_no_rules(lesson):
+    """What has no word, such as a rule or a line of a table, is no answer."""
+    body = (
+        "---\n\nAt seven, but on Fridays at nine.\n\n***\n\n```\n```\n\n"
+        "| Day | Hour |\n|-----|------|\n| Mon | 7 |\n"
+    )
+    heading = "When does the library close?"
+    row = {"title": "FAQ", "heading": heading, "body": body, "source_id": "S1"}
+    weights = dict.fromkeys(lesson.load("features").telling_terms(heading), 1.0)
+    quotes = lesson.load("extract").extract(heading, [row], weights)
+    said = [quote["quote"] for quote in quotes]
+    assert "At seven, but on Fridays at nine." in said
+    assert all(re.search(r"\w", words) for words in said)
+
+
+@pytest.mark.lessons(9)
 def test_lists_inside_lists_without_end_are_no_trouble(lesson):
     body = "\n".join(f"{' ' * deep}- a{deep}:" for deep in range(1200))
     row = {"title": "", "heading": "", "body": f"{body}\n{' ' * 1200}- owl"}

@@ -1903,6 +1903,29 @@ def test_a_receipt_that_is_not_saved_does_not_cost_the_answer(
 
 
 @pytest.mark.lessons(10)
+def test_a_source_that_changes_meanwhile_does_not_cost_the_answer(
+    lesson, library, monkeypatch
+):
+    """There is no receipt for it; the answer is shown and the reason told."""
+    library.write("a.md", "The fox sleeps.\n")
+    module = lesson.load("app")
+
+    def answer(*words, **options):
+        result = asked(*words, **options)
+        library.write("a.md", "---\nrevision: 2\n---\nThe fox wakes.\n")
+        lesson.load("store").refresh(options["path"], library.folder)
+        return result
+
+    asked = module.answer
+    monkeypatch.setattr(module, "answer", answer)
+    file = lesson.home / "r.json"
+    result = app(lesson, "--json", "--receipt", file, "fox sleeps", LIBRARY=library)
+    assert result.status == 1 and result.json["reason"] == "no_receipt"
+    assert result.json["sources"][0]["quote"].strip() == "The fox sleeps."
+    assert "changed while" in result.json["message"] and not file.exists()
+
+
+@pytest.mark.lessons(10)
 def test_a_receipt_names_the_backend_and_limits_that_were_used(lesson, library):
     """Also where nobody named a backend: the usual one was it."""
     library.write("a.md", "The fox sleeps.\n")

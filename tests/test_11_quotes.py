@@ -541,7 +541,7 @@ def test_any_text_may_be_quoted(lesson, quote, body):
 @pytest.mark.lessons(11)
 @pytest.mark.parametrize(
     "unit",
-    ["ab ", "` ", "[", "](a", "* ", "*", "a-", "1 234 ", "\n", "\n> ", "一点"]
+    ["ab ", "` ", "[", "](a", "* ", "*", "a-", "1 234 ", "\n", "\n> ", "一点", " "]
     + ["](a (b)", '](a "b', "](", "[a](", "a—", "—", "a-\n>", "5%", ".5", "3 万"],
 )
 def test_a_long_text_takes_no_more_than_its_length(lesson, unit):
@@ -549,8 +549,9 @@ def test_a_long_text_takes_no_more_than_its_length(lesson, unit):
     find_quote = lesson.load("quotes").find_quote
     body = unit * (12_000 // len(unit))
     began = time.process_time()
-    for quote in ("no such words here", body[: len(body) // 2] + "z"):
+    for quote in ("no such words here", f"z{body[: len(body) // 2]}z"):
         assert find_quote(quote, body) is None
+        assert find_quote(quote, f"]({body}z") is None
     assert time.process_time() - began < 20  # seconds; about one is normal
 
 
