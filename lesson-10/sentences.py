@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 # What a line of Markdown can begin with: marks of quotations, of items, of code.
-QUOTE = "[ \t>]*"
-ITEM = rf"{QUOTE}(?:[-*+]|\d{{1,9}}[.)])[ \t]+"
+QUOTE = "[ \t>]*+"
+ITEM = rf"{QUOTE}(?:[-*+]|\d{{1,9}}[.)])[ \t]++"
 FENCE = "`{3,}|~{3,}"
 # The pieces of Markdown that no sentence leaves: fenced code up to its end, a row of a
 # table, an item of a list or another paragraph with all its lines.
@@ -104,7 +104,8 @@ def skip(pattern: re.Pattern[str], body: str, start: int) -> int:
 
 def ends_sentence(body: str, start: int, mark: re.Match[str], stop: int) -> bool:
     """Return whether the sentence that begins at `start` surely ends with a mark."""
-    text = body[start : mark.end()]
+    # A text without sentences would be read again and again: this is far enough.
+    text = body[max(start, mark.end() - 5000) : mark.end()]
     if not re.search(r"[^\W\d_]", text):
         return False  # the number of an item, as in "2. Then"
     if (

@@ -496,6 +496,14 @@ def test_a_text_of_marks_is_split_without_getting_stuck(lesson, piece):
     assert len(found) == 500
 
 
+@pytest.mark.lessons(9)
+@pytest.mark.parametrize(
+    "body", ["a" + "1. " * 9000, f"- {' ' * 30_000}x", "(a" + ". " * 9000]
+)
+def test_a_long_line_without_sentences_is_split_without_getting_stuck(lesson, body):
+    assert lesson.load("sentences").sentences(body)
+
+
 # Quotes without a model
 
 
