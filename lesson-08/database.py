@@ -91,12 +91,13 @@ def connection(path: Path | str, mode: str) -> Iterator[sqlite3.Connection]:
 
 def check_file(db: sqlite3.Connection, path: Path | str) -> None:
     """Raise StoreError if the file is not a snapshot that this lesson may replace."""
-    application, made_by, tables = (
+    # The tables first: whoever publishes meanwhile commits the two numbers with them.
+    tables, application, made_by = (
         db.execute(query).fetchone()[0]
         for query in (
+            "SELECT count(*) FROM sqlite_master",
             "PRAGMA application_id",
             "PRAGMA user_version",
-            "SELECT count(*) FROM sqlite_master",
         )
     )
     if tables and (application != APPLICATION or made_by > FORMAT):

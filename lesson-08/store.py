@@ -41,8 +41,10 @@ def publish(
         raise ValueError("two documents have the same id")
     version = version_of(hashes.items())
     with connection(path, "rwc") as db:
-        # The write-ahead log lets readers go on with the version they opened.
-        db.execute("PRAGMA journal_mode = WAL")
+        # The write-ahead log lets readers go on with the version they opened. Where
+        # several publish a new file at once, one switches it on, and the others fail.
+        with suppress(sqlite3.OperationalError):
+            db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN IMMEDIATE")
         (made_by,) = db.execute("PRAGMA user_version").fetchone()
         if seen not in (None, Snapshot(db).version if made_by == FORMAT else ""):
@@ -112,8 +114,11 @@ def refresh(
         remember(path, published, files)
         return None
     # Whoever waited for another publisher has read the folder too early.
-    version = publish(path, documents, files, published)
-    return (version, faults) if version else refresh(path, folder, rebuild)
+    return (
+        (version, faults)
+        if (version := publish(path, documents, files, published))
+        else refresh(path, folder, rebuild)
+    )
 
 
 def remember(path: Path | str, version: str, files: str) -> None:

@@ -170,11 +170,12 @@ def replay(path: Path | str, upto: int, target: Path | str) -> str:
 def writing(path: Path | str) -> Iterator[sqlite3.Connection]:
     """Open the file for one transaction: all that is written in it, or nothing."""
     with connection(path, "rwc") as db:
-        # The write-ahead log lets readers go on with the version they opened.
-        db.execute("PRAGMA journal_mode = WAL")
+        # The write-ahead log lets readers go on with the version they opened. Where
+        # several publish a new file at once, one switches it on, and the others fail.
+        with suppress(sqlite3.OperationalError):
+            db.execute("PRAGMA journal_mode = WAL")
         db.execute("BEGIN IMMEDIATE")
-        (made_by,) = db.execute("PRAGMA user_version").fetchone()
-        if made_by != FORMAT:
+        if db.execute("PRAGMA user_version").fetchone()[0] != FORMAT:
             make_tables(db)
         yield db
         db.execute("COMMIT")
@@ -290,8 +291,11 @@ def refresh(
         remember(path, snapshot.version, files)
         return None
     # Whoever waited for another publisher has read the folder too early.
-    version = publish(path, documents, rebuild, files, seen or {})
-    return (version, faults) if version else refresh(path, folder, rebuild)
+    return (
+        (version, faults)
+        if (version := publish(path, documents, rebuild, files, seen or {}))
+        else refresh(path, folder, rebuild)
+    )
 
 
 def remember(path: Path | str, version: str, files: str) -> None:
