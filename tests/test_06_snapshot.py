@@ -956,6 +956,25 @@ def test_publishers_at_the_same_time_wait_for_each_other(lesson):
     assert whole_generation(lesson, path) == 1
 
 
+@pytest.mark.lessons(6)
+def test_a_file_that_is_published_while_it_is_looked_at_is_not_foreign(lesson):
+    """It is looked at by several queries, and may be another file between two."""
+    path, store = new_file(lesson), lesson.load("store")
+
+    class Overtaken(sqlite3.Connection):
+        def execute(self, *words):
+            found = super().execute(*words)
+            if path.exists() and path.stat().st_size:
+                return found
+            answer = found.fetchone()
+            store.publish(path, [make(lesson, "a", "fox")])
+            return super().execute("SELECT ?", answer)
+
+    with contextlib.closing(sqlite3.connect(path, factory=Overtaken)) as db:
+        lesson.load("database").check_file(db, path)
+    assert path.stat().st_size, "it was published meanwhile"
+
+
 # ---- locks
 
 
